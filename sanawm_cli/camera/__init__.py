@@ -1,0 +1,1 @@
+"""The camera: action strings, trajectory files, intrinsics and ray maps. numpy only."""

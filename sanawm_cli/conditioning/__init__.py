@@ -1,0 +1,1 @@
+"""Image, prompt and camera, made ready for the network."""

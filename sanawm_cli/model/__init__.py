@@ -1,0 +1,1 @@
+"""The diffusion transformer: weights, forward passes and what its blocks remember."""

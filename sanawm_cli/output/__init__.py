@@ -1,0 +1,1 @@
+"""From frames to a verified MP4 with its sidecar."""

@@ -1,0 +1,48 @@
+"""Presets by name or by path."""
+
+from pathlib import Path
+
+from sanawm_cli.errors import PresetError
+from sanawm_cli.near import suggestion
+from sanawm_cli.preset.reading import read_preset_file
+from sanawm_cli.preset.settings import Preset
+from sanawm_cli.preset.typed import shown
+
+
+def presets_folder() -> Path:
+    """Where the shipped presets lie: inside an installed package, beside it in a checkout.
+
+    Raises PresetError where neither is there.
+    """
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "presets", package.parent / "presets"):
+        if folder.is_dir():
+            return folder
+    raise PresetError(f"no presets beside {package}", hint="reinstall sanawm")
+
+
+def list_presets() -> tuple[str, ...]:
+    """Names of the shipped presets, sorted."""
+    return tuple(sorted(path.stem for path in presets_folder().glob("*.toml")))
+
+
+def load_preset(name_or_path: str | Path) -> Preset:
+    """A shipped preset by name, or any file: a value with a path separator or ending in .toml.
+
+    Raises PresetError: unknown name, unreadable file, unknown or missing key, impossible value.
+    """
+    if isinstance(name_or_path, Path):
+        return read_preset_file(name_or_path)
+    name = name_or_path
+    if name.endswith(".toml") or "/" in name or "\\" in name:
+        return read_preset_file(Path(name))
+    names = list_presets()
+    if name not in names:
+        hint = suggestion(name, names, listing="available")
+        raise PresetError(f"unknown preset {shown(name)}", hint=hint)
+    return read_preset_file(presets_folder() / f"{name}.toml")
+
+
+def model_folder(preset: Preset) -> Path | None:
+    """The folder of the preset's own model; None where the weights have to be named."""
+    return presets_folder() / preset.model if preset.model else None

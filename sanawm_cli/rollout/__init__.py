@@ -1,0 +1,1 @@
+"""The self-forcing loop: schedule, noise, one chunk after another."""

@@ -1,0 +1,256 @@
+"""A rollout in progress: everything that lives between chunks of a clip.
+
+    session = RolloutSession(network, sampler, weights=fingerprint)
+    session.start(clip, plan, noise)
+    for _ in plan.chunks:
+        rendered = session.step()
+
+There is no other way to render: offline, resumed and extended clips all go through `step`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sanawm_cli.cache.window import WindowMemory
+from sanawm_cli.conditioning.clip import Clip, TextEmbeds, guided_text, tensor_fingerprint
+from sanawm_cli.errors import SessionError, UsageError
+from sanawm_cli.model.context import CameraInputs, ChunkContext, TextContext, TimeTable
+from sanawm_cli.model.dit import Network
+from sanawm_cli.plan.chunks import Chunk, Plan
+from sanawm_cli.rollout.loop import OnStep, Sampler, StepDone, absorb, denoise
+from sanawm_cli.rollout.noise import Noise
+
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedChunk:
+    """A finished chunk: clean, normalised latents b c t h w."""
+
+    chunk: Chunk
+    latents: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session between two chunks: tensors by name, and facts that must match to go on."""
+
+    tensors: Mapping[str, Tensor]
+    facts: Mapping[str, str]
+    next_chunk: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    clip: Clip
+    plan: Plan
+    noise: Noise
+    text: TextContext
+    times: TimeTable
+    memory: WindowMemory
+    facts: Mapping[str, str]
+    next_chunk: int
+
+
+def ignore_step(done: StepDone) -> None:
+    """For callers that do not follow the steps."""
+
+
+class RolloutSession:
+    """Renders a clip chunk by chunk. `weights` is the fingerprint of the network's weights."""
+
+    def __init__(self, network: Network, sampler: Sampler, *, weights: str) -> None:
+        self._network = network
+        self._sampler = sampler
+        self._weights = weights
+        self._running: _Running | None = None
+
+    def start(self, clip: Clip, plan: Plan, noise: Noise) -> None:
+        """Begin at chunk 0; a clip in progress is dropped first, with its memory.
+
+        Raises SessionError when clip and network do not fit each other.
+        """
+        self._running = None
+        self._check(clip)
+        text = clip.text if self._sampler.copies == 1 else self._guided(clip)
+        like = clip.first_latent
+        batch = like.shape[0] * self._sampler.copies
+        memory = WindowMemory(
+            self._network.empty_memory(batch, like.shape[3] * like.shape[4]), segments={}
+        )
+        with torch.inference_mode():
+            self._running = _Running(
+                clip,
+                plan,
+                noise,
+                self._network.text_context(text.embeds, text.mask),
+                self._network.time_table((0, *self._sampler.schedule.timesteps)),
+                memory,
+                self._facts(clip, plan),
+                next_chunk=0,
+            )
+
+    def step(self, on_step: OnStep = ignore_step) -> RenderedChunk:
+        """Render the next chunk. Raises SessionError when there is none."""
+        running = self._in_progress()
+        chunk = self._next(running)
+        with torch.inference_mode():
+            context = self._context(running, chunk)
+            latents = denoise(
+                self._network,
+                self._noise(running, chunk),
+                chunk,
+                sampler=self._sampler,
+                times=running.times,
+                context=context,
+                past=running.memory.view(chunk.context),
+                on_step=on_step,
+            )
+            self._running = self._after(running, chunk, latents, context)
+        return RenderedChunk(chunk, latents)
+
+    def replay(self, latents: Tensor) -> None:
+        """Take the next chunk's clean latents (b c t h w) as given: only the clean pass runs.
+
+        The memory is bit for bit the one that `step` would have left.
+        """
+        running = self._in_progress()
+        chunk = self._next(running)
+        if latents.shape[2] != chunk.latents:
+            raise SessionError(
+                f"chunk {chunk.index} has {chunk.latents} latents, {latents.shape[2]} were given"
+            )
+        with torch.inference_mode():
+            context = self._context(running, chunk)
+            self._running = self._after(running, chunk, latents, context)
+
+    def close(self) -> None:
+        """Drop the clip in progress and its memory."""
+        self._running = None
+
+    @property
+    def next_chunk(self) -> int:
+        """Index of the chunk that `step` would render."""
+        return self._in_progress().next_chunk
+
+    @property
+    def memory(self) -> WindowMemory:
+        """What the network's blocks remember at this moment."""
+        return self._in_progress().memory
+
+    def state(self) -> SessionState:
+        """The session between two chunks, for `restore`."""
+        running = self._in_progress()
+        return SessionState(dict(running.memory.named_tensors()), running.facts, running.next_chunk)
+
+    def restore(self, clip: Clip, plan: Plan, noise: Noise, state: SessionState) -> None:
+        """Go on from `state`. Raises SessionError naming what differs from when it was taken."""
+        self.start(clip, plan, noise)
+        running = self._in_progress()
+        for name in sorted({*running.facts, *state.facts}):
+            then, now = state.facts.get(name, "nothing"), running.facts.get(name, "nothing")
+            if then != now:
+                self.close()
+                raise SessionError(f"the session was started with {name} {then}, now it is {now}")
+        try:
+            memory = running.memory.with_tensors(state.tensors)
+        except KeyError as missing:
+            self.close()
+            raise SessionError(f"the session's state has no tensor {missing}") from missing
+        self._running = replace(running, memory=memory, next_chunk=state.next_chunk)
+
+    # --- the parts of a step ------------------------------------------------------------------
+
+    def _noise(self, running: _Running, chunk: Chunk) -> Tensor:
+        """The chunk's noise; the clip's first latent is the encoded first frame instead."""
+        first = running.clip.first_latent
+        noise = running.noise.latents(chunk.start, chunk.stop).to(first.device)
+        if chunk.start == 0:
+            noise = torch.cat((first.to(noise.dtype), noise[:, :, 1:]), 2)
+        return noise
+
+    def _context(self, running: _Running, chunk: Chunk) -> ChunkContext:
+        rows, columns = running.clip.first_latent.shape[3:]
+        return self._network.chunk_context(
+            running.text,
+            self._camera(running.clip, chunk),
+            latents=range(chunk.start, chunk.stop),
+            size=(rows, columns),
+        )
+
+    def _camera(self, clip: Clip, chunk: Chunk) -> CameraInputs | None:
+        if clip.camera is None:
+            return None
+        camera = clip.camera.chunk(chunk.start, chunk.stop)
+        copies = self._sampler.copies
+        return CameraInputs(
+            camera.raymap.repeat(copies, 1, 1), camera.plucker.repeat(copies, 1, 1, 1, 1)
+        )
+
+    def _after(
+        self, running: _Running, chunk: Chunk, latents: Tensor, context: ChunkContext
+    ) -> _Running:
+        """The session once the chunk's clean latents have been absorbed."""
+        absorbed = absorb(
+            self._network,
+            latents,
+            sampler=self._sampler,
+            times=running.times,
+            context=context,
+            past=running.memory.view(chunk.context),
+        )
+        following = running.plan.chunks[chunk.index + 1 : chunk.index + 2]
+        keep = following[0].context if following else ()
+        memory = running.memory.extend(chunk.index, absorbed, keep=keep)
+        return replace(running, memory=memory, next_chunk=chunk.index + 1)
+
+    # --- the checks ---------------------------------------------------------------------------
+
+    def _in_progress(self) -> _Running:
+        if self._running is None:
+            raise SessionError("the session has no clip in progress; call start() first")
+        return self._running
+
+    def _next(self, running: _Running) -> Chunk:
+        if running.next_chunk >= len(running.plan.chunks):
+            raise SessionError(f"all {len(running.plan.chunks)} chunks of the plan are rendered")
+        return running.plan.chunks[running.next_chunk]
+
+    def _check(self, clip: Clip) -> None:
+        config = self._network.config
+        for name, have, want in (
+            ("the first latent's channels", clip.first_latent.shape[1], config.latent_channels),
+            ("the prompt's channels", clip.text.embeds.shape[2], config.text_channels),
+        ):
+            if have != want:
+                raise SessionError(f"{name}: {have}, the network has {want}")
+
+    def _guided(self, clip: Clip) -> TextEmbeds:
+        if clip.negative is None:
+            raise UsageError(
+                f"guidance (cfg scale {self._sampler.cfg_scale}) needs a negative prompt",
+                hint="add --negative-prompt TEXT, or use --cfg-scale 1",
+            )
+        return guided_text(clip.text, clip.negative)
+
+    def _facts(self, clip: Clip, plan: Plan) -> Mapping[str, str]:
+        """What must be the same for a state to be continued."""
+        texts = [clip.text] if clip.negative is None else [clip.text, clip.negative]
+        tensors = [clip.first_latent, *(t for text in texts for t in (text.embeds, text.mask))]
+        chunks = " ".join(
+            f"{c.start}-{c.stop}<{','.join(map(str, c.context))}" for c in plan.chunks
+        )
+        return {
+            "state version": str(STATE_VERSION),
+            "network": repr(self._network.config),
+            "dtype": str(self._network.dtype),
+            "weights": self._weights,
+            "steps": repr(self._sampler.schedule.sigmas),
+            "cfg scale": str(self._sampler.cfg_scale),
+            "chunk plan": chunks,
+            "conditioning": tensor_fingerprint(*tensors),
+            "camera branch": "off" if clip.camera is None else "on",
+        }

@@ -1,0 +1,1 @@
+"""Model folders: finding, checking and loading weights."""
