@@ -1,8 +1,8 @@
 """How much memory a render needs, by part, before anything is loaded. Torch-free.
 
-Weights (all in one precision), memory between chunks and frames are exact; the text's share is exact for a prompt that
-fills all its tokens. Activations and the decoder's peak are estimates: they follow the largest
-tensors that live at once, and leave out allocators and libraries.
+Exact: weights (of one precision throughout), what is carried between chunks, frames, and the
+text's share where a prompt fills all its tokens. Activations and the decoder's peak are estimates:
+they follow the largest tensors that live at once, and leave out allocators and libraries.
 """
 
 from dataclasses import asdict, dataclass
@@ -17,6 +17,7 @@ TIME_CHANNELS = 256
 PLUCKER_CHANNELS = 48
 RAYMAP_CHANNELS = 3
 KEY_TAPS = 4
+BYTE_VALUES = 256
 FLOAT32 = 4
 
 
@@ -113,8 +114,8 @@ def unused_parameter_count(config: NetworkConfig) -> int:
 
 
 def text_parameter_count(config: TextConfig) -> int:
-    """Parameters of the text encoder; embeddings that were made elsewhere need none."""
-    return 0
+    """Parameters of the text encoder: one vector per byte, none for embeddings made elsewhere."""
+    return BYTE_VALUES * config.channels if config.kind == "bytes" else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,9 +28,11 @@ def ray_transforms(raymap: Tensor, size: tuple[int, int]) -> RayTransforms:
 
     The rotation M = [x y z] has z along the token's ray and x level with the camera;
     P⁻¹ = [M | o] with the camera's place o, P = [Mᵀ | −Mᵀo]. A ray parallel to the camera's
-    down axis has no x (NaN) and gets the identity (upstream behaviour). At least float32.
+    down axis has no x (NaN) and gets the identity (upstream behaviour). Computed in float64 and
+    rounded once, to at least float32: places far from the origin cancel in P·P⁻¹.
     """
-    raymap = wide(raymap)
+    dtype = wide(raymap).dtype
+    raymap = raymap.double()
     rows, columns = size
     pose = raymap[..., :16].unflatten(-1, (4, 4))[:, :, None]  # b t 1 4 4
     fx, fy, cx, cy = (v[..., None, None] for v in raymap[..., 16:].unbind(-1))  # b t 1 1
@@ -48,7 +50,7 @@ def ray_transforms(raymap: Tensor, size: tuple[int, int]) -> RayTransforms:
     place = pose[..., :3, 3:].expand(*turn.shape[:-1], 1)
     out = _affine(turn, place)
     into = _affine(turn.mT, -(turn.mT @ place))
-    return RayTransforms(into.flatten(1, 2), out.flatten(1, 2))
+    return RayTransforms(into.flatten(1, 2).to(dtype), out.flatten(1, 2).to(dtype))
 
 
 def _affine(turn: Tensor, shift: Tensor) -> Tensor:

@@ -13,8 +13,9 @@ from sanawm_cli.preset.settings import VideoSettings
 
 # `setparams` is what makes all four tags and the colr box appear: plain output options leave
 # primaries and transfer unknown, and a player that guesses the matrix is up to 39 levels off.
+# `accurate_rnd` rounds chroma to the nearest level, as eight bits allow at best.
 _COLOUR = (
-    "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p,"
+    "scale=flags=bicubic+accurate_rnd:out_color_matrix=bt709:out_range=tv,format=yuv420p,"
     "setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=tv"
 )
 

@@ -129,7 +129,7 @@ def _decoder_faults(vae: VaeConfig) -> Iterator[Fault]:
         if inner != outer * vae.decoder_factor:
             text = f"{inner} is not {vae.decoder_factor} (decoder_factor) times {outer}"
             yield Fault("vae", "decoder_channels", text)
-    for width, stride in zip(vae.decoder_channels, vae.decoder_strides, strict=True):
+    for width, stride in zip(vae.decoder_channels, vae.decoder_strides, strict=False):
         if width % prod(stride) or prod(stride) % vae.decoder_factor:
             text = f"{width} must divide by {prod(stride)}, and that by {vae.decoder_factor}"
             yield Fault("vae", "decoder_channels", text)

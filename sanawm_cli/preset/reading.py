@@ -57,70 +57,71 @@ def read_preset(table: Table, *, where: str) -> Preset:
 
     `where` names the source in errors. Raises PresetError.
     """
-    _refuse_unknown(table, (*_TOP, *_SECTIONS), where=where, what="key or section")
-    top = {key: _read_value(table, key, str, where=where) for key in _TOP}
+    at = f"{where}:"
+    _refuse_unknown(table, (*_TOP, *_SECTIONS), at=at, what="key or section")
+    top = {key: _read_value(table, key, str, at=at) for key in _TOP}
     sections = {
-        name: _read_section(kind, _section(table, name, where=where), where=f"{where}: [{name}]")
+        name: _read_section(kind, _section(table, name, at=at), at=f"{at} [{name}]")
         for name, kind in _SECTIONS.items()
     }
     preset = cast("Callable[..., Preset]", Preset)(**top, **sections)
     for fault in faults(preset):
-        raise PresetError(f"{where}: {_place(fault)}: {fault.text}", hint=fault.hint)
+        raise PresetError(f"{at} {_place(fault)}: {fault.text}", hint=fault.hint)
     return preset
 
 
-def _section(table: Table, name: str, *, where: str) -> Table:
+def _section(table: Table, name: str, *, at: str) -> Table:
     if name not in table:
-        raise PresetError(f"{where}: missing section [{name}]")
+        raise PresetError(f"{at} missing section [{name}]")
     section = table[name]
     if not isinstance(section, Mapping):
-        raise PresetError(f"{where}: {name} must be a section, not {shown(section)}")
-    return _with_steps(section, where=f"{where}: [{name}]") if name == "sampler" else section
+        raise PresetError(f"{at} {name} must be a section, not {shown(section)}")
+    return _with_steps(section, at=f"{at} [{name}]") if name == "sampler" else section
 
 
-def _read_section(kind: type[Settings], table: Table, *, where: str) -> Settings:
+def _read_section(kind: type[Settings], table: Table, *, at: str) -> Settings:
     """One dataclass from one table. A key is optional only where None is its default."""
     hints = get_type_hints(kind)
     optional = {f.name for f in fields(cast("Any", kind)) if f.default is None}
-    _refuse_unknown(table, hints, where=where, what="key")
+    _refuse_unknown(table, hints, at=at, what="key")
     values = {
-        key: _read_value(table, key, hint, where=where)
+        key: _read_value(table, key, hint, at=at)
         for key, hint in hints.items()
         if key in table or key not in optional
     }
     return cast("Callable[..., Settings]", kind)(**values)
 
 
-def _read_value(table: Table, key: str, hint: Any, *, where: str) -> object:
+def _read_value(table: Table, key: str, hint: Any, *, at: str) -> object:
     value = table.get(key, MISSING)
     if value is MISSING:
-        raise PresetError(f"{where}: missing key {key!r}", hint=f"{key} is {expected(hint)}")
+        raise PresetError(f"{at} missing key {key!r}", hint=f"{key} is {expected(hint)}")
     if not fits(value, hint):
-        raise PresetError(f"{where}: {key} must be {expected(hint)}, not {shown(value)}")
+        raise PresetError(f"{at} {key} must be {expected(hint)}, not {shown(value)}")
     return freeze(value, hint)
 
 
 def _refuse_unknown(
-    table: Table, known: Mapping[str, object] | tuple[str, ...], *, where: str, what: str
+    table: Table, known: Mapping[str, object] | tuple[str, ...], *, at: str, what: str
 ) -> None:
     for key in table:
         if key not in known:
             hint = suggestion(key, known, listing="known keys")
-            raise PresetError(f"{where}: unknown {what} {shown(key)}", hint=hint)
+            raise PresetError(f"{at} unknown {what} {shown(key)}", hint=hint)
 
 
-def _with_steps(table: Table, *, where: str) -> Table:
+def _with_steps(table: Table, *, at: str) -> Table:
     """The sampler's table with `count` and `shift` worked out to `steps`."""
     if "count" not in table and "shift" not in table:
         return table
     if "steps" in table:
-        raise PresetError(f"{where}: steps and count + shift exclude each other")
-    count = _read_value(table, "count", int, where=where)
-    shift = _read_value(table, "shift", float, where=where)
+        raise PresetError(f"{at} steps and count + shift exclude each other")
+    count = _read_value(table, "count", int, at=at)
+    shift = _read_value(table, "shift", float, at=at)
     steps = shifted_steps(cast("int", count), cast("float", shift))
     if steps is None:
         raise PresetError(
-            f"{where}: count {shown(count)} with shift {shown(shift)} gives no steps",
+            f"{at} count {shown(count)} with shift {shown(shift)} gives no steps",
             hint="count is 1 … 1000, shift 0.01 … 100",
         )
     return {k: v for k, v in table.items() if k not in ("count", "shift")} | {"steps": list(steps)}

@@ -17,11 +17,17 @@ from sanawm_cli.rollout.schedule import Schedule, euler, levels
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A chunk has passed a noise step; `step` counts from 0 of `steps`."""
+    """A chunk has passed a noise step; `step` counts from 0 of `steps`.
+
+    output is the network's raw output, latents what the step made of it; both b c t h w, the
+    former with a batch of [negative, positive] under guidance.
+    """
 
     chunk: Chunk
     step: int
     steps: int
+    output: Tensor
+    latents: Tensor
 
 
 OnStep = Callable[[StepDone], None]
@@ -78,8 +84,8 @@ def denoise(
     ):
         time = times.frames([0 if given else timestep for given in pinned])
         batch = x.repeat(sampler.copies, 1, 1, 1, 1)
-        velocity = sampler.guide(network.velocity(batch, time, context, past))
-        x = euler(x, velocity, levels(now, pinned, x), levels(then, pinned, x))
+        output = network.velocity(batch, time, context, past)
+        x = euler(x, sampler.guide(output), levels(now, pinned, x), levels(then, pinned, x))
         x = torch.where(fixed, noise, x)
         if not bool(torch.isfinite(x).all()):
             raise NumericsError(
@@ -87,7 +93,7 @@ def denoise(
                 f"(timestep {timestep})",
                 hint="check the weights with sanawm inspect, or try --dtype float32",
             )
-        on_step(StepDone(chunk, step, steps))
+        on_step(StepDone(chunk, step, steps, output, x))
     return x
 
 

@@ -15,11 +15,13 @@ import torch
 from torch import Tensor
 
 from sanawm_cli.cache.window import WindowMemory
-from sanawm_cli.conditioning.clip import Clip, TextEmbeds, guided_text, tensor_fingerprint
-from sanawm_cli.errors import SessionError, UsageError
-from sanawm_cli.model.context import CameraInputs, ChunkContext, TextContext, TimeTable
+from sanawm_cli.conditioning.clip import Clip, tensor_fingerprint
+from sanawm_cli.errors import SessionError
+from sanawm_cli.model.context import ChunkContext, TextContext, TimeTable
 from sanawm_cli.model.dit import Network
+from sanawm_cli.model.memory import BlockMemory
 from sanawm_cli.plan.chunks import Chunk, Plan
+from sanawm_cli.rollout.conditions import chunk_context, clip_text
 from sanawm_cli.rollout.loop import OnStep, Sampler, StepDone, absorb, denoise
 from sanawm_cli.rollout.noise import Noise
 
@@ -28,10 +30,11 @@ STATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class RenderedChunk:
-    """A finished chunk: clean, normalised latents b c t h w."""
+    """A finished chunk: clean, normalised latents b c t h w, and what the blocks took from it."""
 
     chunk: Chunk
     latents: Tensor
+    absorbed: tuple[BlockMemory, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,6 @@ class RolloutSession:
         """
         self._running = None
         self._check(clip)
-        text = clip.text if self._sampler.copies == 1 else self._guided(clip)
         like = clip.first_latent
         batch = like.shape[0] * self._sampler.copies
         memory = WindowMemory(
@@ -86,7 +88,7 @@ class RolloutSession:
                 clip,
                 plan,
                 noise,
-                self._network.text_context(text.embeds, text.mask),
+                clip_text(self._network, clip, self._sampler),
                 self._network.time_table((0, *self._sampler.schedule.timesteps)),
                 memory,
                 self._facts(clip, plan),
@@ -109,8 +111,8 @@ class RolloutSession:
                 past=running.memory.view(chunk.context),
                 on_step=on_step,
             )
-            self._running = self._after(running, chunk, latents, context)
-        return RenderedChunk(chunk, latents)
+            absorbed = self._absorb(running, chunk, latents, context)
+        return RenderedChunk(chunk, latents, absorbed)
 
     def replay(self, latents: Tensor) -> None:
         """Take the next chunk's clean latents (b c t h w) as given: only the clean pass runs.
@@ -125,7 +127,7 @@ class RolloutSession:
             )
         with torch.inference_mode():
             context = self._context(running, chunk)
-            self._running = self._after(running, chunk, latents, context)
+            self._absorb(running, chunk, latents, context)
 
     def close(self) -> None:
         """Drop the clip in progress and its memory."""
@@ -173,27 +175,12 @@ class RolloutSession:
         return noise
 
     def _context(self, running: _Running, chunk: Chunk) -> ChunkContext:
-        rows, columns = running.clip.first_latent.shape[3:]
-        return self._network.chunk_context(
-            running.text,
-            self._camera(running.clip, chunk),
-            latents=range(chunk.start, chunk.stop),
-            size=(rows, columns),
-        )
+        return chunk_context(self._network, running.clip, running.text, chunk, self._sampler)
 
-    def _camera(self, clip: Clip, chunk: Chunk) -> CameraInputs | None:
-        if clip.camera is None:
-            return None
-        camera = clip.camera.chunk(chunk.start, chunk.stop)
-        copies = self._sampler.copies
-        return CameraInputs(
-            camera.raymap.repeat(copies, 1, 1), camera.plucker.repeat(copies, 1, 1, 1, 1)
-        )
-
-    def _after(
+    def _absorb(
         self, running: _Running, chunk: Chunk, latents: Tensor, context: ChunkContext
-    ) -> _Running:
-        """The session once the chunk's clean latents have been absorbed."""
+    ) -> tuple[BlockMemory, ...]:
+        """The clean pass; moves the session past the chunk."""
         absorbed = absorb(
             self._network,
             latents,
@@ -202,10 +189,10 @@ class RolloutSession:
             context=context,
             past=running.memory.view(chunk.context),
         )
-        following = running.plan.chunks[chunk.index + 1 : chunk.index + 2]
-        keep = following[0].context if following else ()
+        keep = running.plan.kept_after(chunk.index)
         memory = running.memory.extend(chunk.index, absorbed, keep=keep)
-        return replace(running, memory=memory, next_chunk=chunk.index + 1)
+        self._running = replace(running, memory=memory, next_chunk=chunk.index + 1)
+        return absorbed
 
     # --- the checks ---------------------------------------------------------------------------
 
@@ -227,14 +214,6 @@ class RolloutSession:
         ):
             if have != want:
                 raise SessionError(f"{name}: {have}, the network has {want}")
-
-    def _guided(self, clip: Clip) -> TextEmbeds:
-        if clip.negative is None:
-            raise UsageError(
-                f"guidance (cfg scale {self._sampler.cfg_scale}) needs a negative prompt",
-                hint="add --negative-prompt TEXT, or use --cfg-scale 1",
-            )
-        return guided_text(clip.text, clip.negative)
 
     def _facts(self, clip: Clip, plan: Plan) -> Mapping[str, str]:
         """What must be the same for a state to be continued."""

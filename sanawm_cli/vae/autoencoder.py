@@ -1,4 +1,4 @@
-"""The VAE as the rest of the program sees it, under the parameter names of the published weights."""
+"""The VAE as the rest of the program sees it; its parameters have the published names."""
 
 from collections.abc import Callable
 

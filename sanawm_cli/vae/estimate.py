@@ -67,10 +67,10 @@ def decoder_peak_bytes(
 ) -> int:
     """Estimated peak of the activations while one chunk of `latents` latents is decoded.
 
-    A convolution in a residual layer sees the most alive at once: the block's input, the layer's
-    input, its activation, that with its tail in front, and that again with mirrored edges. The
-    peak is the largest of these over the scales. Weights, the two memories and the workspace of the
-    convolution backend come on top.
+    At the published widths a convolution in a residual layer sees the most alive at once: the
+    block's input, the layer's input, its activation, that with its tail in front, and that again
+    with mirrored edges. A narrow decoder peaks when it puts the frames together. Weights, the two
+    memories and the workspace of the convolution backend come on top.
     """
     t, (h, w) = latents, _latent_size(config, height, width)
     stages = decoder_stages(config)
@@ -91,7 +91,8 @@ def decoder_peak_bytes(
         upsampling = coarse + fine + max(before, fine)
         peak = max(peak, upsampling, coarse + layer(stage.outputs))
         coarse = fine
-    return itemsize * peak
+    pixels = RGB * config.patch**2 * t * h * w
+    return itemsize * max(peak, pixels + max(pixels, 2 * coarse + padded(stages[-1].outputs)))
 
 
 def _latent_size(config: VaeConfig, height: int, width: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""How a VaeConfig becomes stages. Torch-free: the networks are built from them, and estimates too."""
+"""How a VaeConfig becomes stages. Torch-free: both the networks and the estimates use them."""
 
 from dataclasses import dataclass
 from math import prod
@@ -53,8 +53,9 @@ def encoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
 
 
 def decoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
-    """The decoder's stages, coarsest first, while the config lists everything finest first.
+    """The decoder's stages, coarsest first.
 
+    As in the published config files, channels and layers are listed finest first, strides are not.
     Raises WeightsError when the channels, layers and strides do not fit each other.
     """
     channels, factor = config.decoder_channels[::-1], config.decoder_factor
@@ -62,7 +63,7 @@ def decoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
     stages = tuple(
         Stage(inputs=c, outputs=c // factor, layers=n, stride=s)
         for c, n, s in zip(
-            channels, config.decoder_layers[-2::-1], config.decoder_strides[::-1], strict=True
+            channels, config.decoder_layers[-2::-1], config.decoder_strides, strict=True
         )
     )
     needed = (*channels[1:], stages[-1].outputs)

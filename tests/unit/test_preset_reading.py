@@ -2,8 +2,6 @@
 
 import copy
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ TINY: dict[str, Any] = tomllib.loads((presets_folder() / "tiny.toml").read_text(
 SECTIONS = [key for key, value in TINY.items() if isinstance(value, dict)]
 KEYS = [(section, key) for section in SECTIONS for key in TINY[section]]
 HUGE = 16**5000
+KINDS = ["table", "nested list", "nan", "inf", "empty", "huge"]
 
 
 def changed(section: str, **values: object) -> dict[str, Any]:
@@ -56,9 +55,11 @@ def test_a_missing_key_is_named(section: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(("section", "key"), KEYS)
-@pytest.mark.parametrize("value", [{"a": 1}, [[]], float("nan"), float("inf"), "", HUGE])
+@pytest.mark.parametrize("value", [{"a": 1}, [[]], float("nan"), float("inf"), "", HUGE], ids=KINDS)
 def test_a_value_of_another_kind_is_refused(section: str, key: str, value: object) -> None:
-    assert refusal(changed(section, **{key: value})).message.startswith(f"my.toml: [{section}] {key}")
+    assert refusal(changed(section, **{key: value})).message.startswith(
+        f"my.toml: [{section}] {key}"
+    )
 
 
 @pytest.mark.parametrize(("section", "key"), [k for k in KEYS if k != ("stream", "sink")])
@@ -108,7 +109,7 @@ def test_a_choice_lists_what_there_is() -> None:
 def test_the_window_counts_chunks_or_is_all() -> None:
     assert read(changed("stream", window="all")).stream.window == "all"
     error = refusal(changed("stream", window="most"))
-    assert error.message == 'my.toml: [stream] window must be an integer or "all", not \'most\''
+    assert error.message == "my.toml: [stream] window must be an integer or \"all\", not 'most'"
 
 
 def test_whole_numbers_do_for_numbers() -> None:
@@ -151,12 +152,16 @@ def test_count_and_shift_stand_for_steps() -> None:
         ({"steps": ..., "count": 0, "shift": 8.0}, "count 0 with shift 8.0 gives no steps"),
         ({"steps": ..., "count": 1001, "shift": 1.0}, "count 1001 with shift 1.0 gives no steps"),
         ({"steps": ..., "count": 4, "shift": 0.0}, "count 4 with shift 0.0 gives no steps"),
-        ({"steps": ..., "count": HUGE, "shift": 1.0}, "count a number too long to show with"),
         ({"steps": ..., "count": True, "shift": 8.0}, "count must be an integer, not true"),
     ],
 )
 def test_count_and_shift_are_checked(values: dict[str, object], fault: str) -> None:
     assert refusal(changed("sampler", **values)).message.startswith(f"my.toml: [sampler] {fault}")
+
+
+def test_a_count_too_long_to_show_is_refused() -> None:
+    error = refusal(changed("sampler", steps=..., count=HUGE, shift=1.0))
+    assert error.message.startswith("my.toml: [sampler] count a number too long to show with")
 
 
 def test_steps_that_rounding_makes_equal_are_refused() -> None:
@@ -182,7 +187,7 @@ def damages() -> st.SearchStrategy[tuple[str, str, object]]:
 
 
 @given(st.lists(damages(), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 def test_whatever_a_table_holds_it_is_refused_properly_or_is_a_preset(
     damage: list[tuple[str, str, object]],
 ) -> None:
@@ -191,34 +196,23 @@ def test_whatever_a_table_holds_it_is_refused_properly_or_is_a_preset(
         table[section][key] = value
     try:
         preset = read(table)
-    except PresetError as error:
-        assert error.message.startswith("my.toml: ")
-        assert "\n" not in error.message
+    except PresetError:
+        assert refusal(table).message.startswith("my.toml: ")
     else:
         assert read(preset_table(preset)) == preset
 
 
 @given(st.dictionaries(st.sampled_from([*TINY, "x"]), values(), max_size=12))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 def test_any_table_is_refused_properly(table: dict[str, Any]) -> None:
     refusal(table)
 
 
-def every_float(value: object) -> Iterator[object]:
-    if isinstance(value, dict):
-        for entry in value.values():
-            yield from every_float(entry)
-    elif isinstance(value, float):
-        yield value
-
-
 @given(st.text(max_size=60))
 @settings(deadline=None, max_examples=100)
-def test_any_text_in_a_file_is_refused_properly(text: str) -> None:
-    path = Path("never-opened.toml")
+def test_any_text_that_is_toml_is_refused_properly(text: str) -> None:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    with pytest.raises(PresetError, match=r"never-opened\.toml"):
-        read_preset(table, where=str(path))
+    refusal(table)

@@ -1,0 +1,1 @@
+"""Reference numbers run through the real code: how a new machine, precision or GPU is checked."""

@@ -1,0 +1,112 @@
+"""Finding reference cases in a folder, and telling what kind each one is.
+
+A case is NAME.json and the safetensors files beside it. The kind is read off the contents; a
+name means nothing.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from sanawm_cli.errors import InputError
+from sanawm_cli.near import nearest
+
+Kind = Literal["stream", "dense", "camera", "schedule", "vae"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case's json, its folder, and the numbers in NAME.safetensors and NAME.io.safetensors."""
+
+    name: str
+    kind: Kind
+    facts: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+    folder: Path
+
+    def beside(self, suffix: str) -> Path:
+        """The file NAME.suffix.safetensors."""
+        return self.folder / f"{self.name}.{suffix}.safetensors"
+
+    def named(self, key: str) -> Path:
+        """The file in the same folder that the json names under `key`."""
+        name = self.facts.get(key)
+        if not isinstance(name, str) or Path(name).name != name:
+            raise InputError(
+                f"case {self.name}: {key} {name!r} is not the name of a file beside it"
+            )
+        return self.folder / name
+
+
+def find_cases(folder: Path, names: tuple[str, ...]) -> tuple[Case, ...]:
+    """All cases of a folder, or those named. Raises InputError for what is missing or damaged."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: not a folder of reference cases")
+    known = sorted(path.stem for path in folder.glob("*.json"))
+    if not known:
+        raise InputError(f"{folder}: no case in it (NAME.json with safetensors files beside it)")
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            raise InputError(
+                f"no case {name!r} in {folder}",
+                hint=f"did you mean {near}?" if near else f"cases: {', '.join(known)}",
+            )
+    return tuple(read_case(folder, name) for name in names or known)
+
+
+def read_case(folder: Path, name: str) -> Case:
+    """Read one case and recognise its kind."""
+    path = folder / f"{name}.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not readable as JSON ({error})") from error
+    if not isinstance(facts, dict):
+        raise InputError(f"{path}: not a JSON object")
+    tensors: dict[str, Tensor] = {}
+    for candidate in (folder / f"{name}.safetensors", folder / f"{name}.io.safetensors"):
+        if candidate.exists():
+            tensors |= load_tensors(candidate)
+    if isinstance(facts.get("io"), str) and Path(facts["io"]).name == facts["io"]:
+        tensors |= load_tensors(folder / facts["io"])
+    kind = _kind(facts, tensors)
+    if kind is None:
+        raise InputError(f"case {name}: its contents are of no known kind")
+    return Case(name, kind, facts, tensors, folder)
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """All tensors of a file. Raises InputError when it is missing or damaged."""
+    if not path.is_file():
+        raise InputError(f"{path}: the file is missing")
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{path}: not a readable safetensors file ({error})") from error
+
+
+def _kind(facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Kind | None:
+    if "segments" in facts and "in.noise" in tensors:
+        return "stream"
+    if "in.timestep" in tensors:
+        return "dense"
+    if "in.latents_normalized" in tensors:
+        return "vae"
+    if any(name.endswith(".per_token_timesteps") for name in tensors):
+        return "schedule"
+    if any(name.endswith(".c2w") for name in tensors):
+        return "camera"
+    return None
+
+
+def placed(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """On the device, numbers in the precision; masks and counts keep theirs."""
+    return tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
