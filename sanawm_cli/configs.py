@@ -4,7 +4,7 @@ The same classes describe the published model and the miniature; only the number
 """
 
 from dataclasses import dataclass
-from math import prod
+from math import prod, sqrt
 from typing import Literal
 
 AttentionScale = Literal["padded", "head"]
@@ -50,8 +50,8 @@ class NetworkConfig:
         """Scale of the query-key products in softmax self-attention."""
         d = self.head_dim
         if self.attention_scale == "head" or d in (32, 64, 128) or d >= 256:
-            return float(d) ** -0.5
-        return (128.0 if d <= 128 else 256.0) ** -0.5
+            return 1 / sqrt(d)
+        return 1 / sqrt(128 if d <= 128 else 256)
 
 
 Stride = tuple[int, int, int]
@@ -59,7 +59,11 @@ Stride = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaeConfig:
-    """The causal video VAE (LTX-2 family). Strides are (time, height, width) per down block."""
+    """The causal video VAE (LTX-2 family). Strides are (time, height, width) per down block.
+
+    Decoder channels and layers are listed as published, finest stage first; decoder strides in
+    the order in which the stages run, coarsest first.
+    """
 
     latent_channels: int = 128
     encoder_channels: tuple[int, ...] = (256, 512, 1024, 2048)

@@ -164,11 +164,11 @@ class Network(nn.Module):
         for index, block in enumerate(self.layers):
             text = context.text.blocks[index]
             if index == last:
-                memories.append(block.remember(tokens, time, context, text, past.block(index)))
+                seen = block.remember(tokens, time, context, text, past.block(index))
             else:
                 tokens, seen = block(tokens, time, context, text, past.block(index))
-                memories.append(seen)
-        return tuple(own(memory) for memory in memories)
+            memories.append(own(seen))
+        return tuple(memories)
 
     def empty_memory(self, batch: int, tokens: int) -> tuple[BlockMemory, ...]:
         """Every block's memory before the first chunk, for `tokens` tokens per latent."""

@@ -52,6 +52,12 @@ def bundled_ffmpeg() -> str:
         ) from error
 
 
+def ffmpeg_version(ffmpeg: str) -> str:
+    """The version that a binary names in its first line; "unknown" where it names none."""
+    words = run_ffmpeg(ffmpeg, ["-version"], folder=Path.cwd()).stdout.split()
+    return words[2] if words[:2] == ["ffmpeg", "version"] and len(words) > 2 else "unknown"
+
+
 def literal(path: Path) -> str:
     """`path` as ffmpeg takes it literally, be it "-x.mp4", "a:b.mp4" or "concat:x.mp4"."""
     return f"file:{path.absolute()}"

@@ -46,10 +46,10 @@ _RANGES: dict[str, dict[str, tuple[float, float]]] = {
     "vae": {
         "latent_channels": (1, 4096),
         "encoder_channels": (1, 65_536),
-        "encoder_layers": (1, 1024),
+        "encoder_layers": (0, 1024),
         "encoder_strides": (1, 2),
         "decoder_channels": (1, 65_536),
-        "decoder_layers": (1, 1024),
+        "decoder_layers": (0, 1024),
         "decoder_strides": (1, 2),
         "decoder_factor": (1, 8),
         "patch": (1, 16),

@@ -31,18 +31,28 @@ def load_preset(name_or_path: str | Path) -> Preset:
 
     Raises PresetError: unknown name, unreadable file, unknown or missing key, impossible value.
     """
+    return read_preset_file(preset_file(name_or_path))
+
+
+def preset_file(name_or_path: str | Path) -> Path:
+    """Where a preset lies, see `load_preset`. Raises PresetError for an unknown name."""
     if isinstance(name_or_path, Path):
-        return read_preset_file(name_or_path)
+        return name_or_path
     name = name_or_path
     if name.endswith(".toml") or "/" in name or "\\" in name:
-        return read_preset_file(Path(name))
+        return Path(name)
     names = list_presets()
     if name not in names:
         hint = suggestion(name, names, listing="available")
         raise PresetError(f"unknown preset {shown(name)}", hint=hint)
-    return read_preset_file(presets_folder() / f"{name}.toml")
+    return presets_folder() / f"{name}.toml"
 
 
-def model_folder(preset: Preset) -> Path | None:
-    """The folder of the preset's own model; None where the weights have to be named."""
-    return presets_folder() / preset.model if preset.model else None
+def model_folder(name_or_path: str | Path) -> Path | None:
+    """The folder of a preset's own model, relative to the preset's file.
+
+    None where the weights have to be named by the run.
+    """
+    path = preset_file(name_or_path)
+    model = read_preset_file(path).model
+    return path.parent / model if model else None

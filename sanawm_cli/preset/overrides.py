@@ -19,7 +19,7 @@ from sanawm_cli.preset.typed import shown
 Value = TypeVar("Value")
 
 # Options whose name is not their setting's.
-_SPELT = {"dialect": "--action-dialect"}
+_SPELT = {"dialect": "--action-dialect", "window": "--kv-window"}
 _OVERRIDABLE = ("video", "stream", "sampler", "camera")
 
 

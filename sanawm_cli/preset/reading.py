@@ -61,7 +61,7 @@ def read_preset(table: Table, *, where: str) -> Preset:
     _refuse_unknown(table, (*_TOP, *_SECTIONS), at=at, what="key or section")
     top = {key: _read_value(table, key, str, at=at) for key in _TOP}
     sections = {
-        name: _read_section(kind, _section(table, name, at=at), at=f"{at} [{name}]")
+        name: read_section(kind, _section(table, name, at=at), at=f"{at} [{name}]")
         for name, kind in _SECTIONS.items()
     }
     preset = cast("Callable[..., Preset]", Preset)(**top, **sections)
@@ -79,8 +79,11 @@ def _section(table: Table, name: str, *, at: str) -> Table:
     return _with_steps(section, at=f"{at} [{name}]") if name == "sampler" else section
 
 
-def _read_section(kind: type[Settings], table: Table, *, at: str) -> Settings:
-    """One dataclass from one table. A key is optional only where None is its default."""
+def read_section(kind: type[Settings], table: Table, *, at: str) -> Settings:
+    """One dataclass from one table. A key is optional only where None is its default.
+
+    `at` names file and section in errors. Raises PresetError.
+    """
     hints = get_type_hints(kind)
     optional = {f.name for f in fields(cast("Any", kind)) if f.default is None}
     _refuse_unknown(table, hints, at=at, what="key")

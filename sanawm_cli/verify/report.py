@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,6 +37,23 @@ class CaseReport:
     def holds(self, tolerance: float) -> bool:
         """Whether every quantity is within the tolerance."""
         return self.largest <= tolerance
+
+    def as_json(self, tolerance: float) -> dict[str, Any]:
+        """For machines; a difference that cannot be told as a number is null."""
+        return {
+            "case": self.case,
+            "kind": self.kind,
+            "ok": self.holds(tolerance),
+            "quantities": [
+                {
+                    "name": quantity.name,
+                    "largest": quantity.largest if math.isfinite(quantity.largest) else None,
+                    "tensors": quantity.tensors,
+                    "worst": quantity.worst,
+                }
+                for quantity in self.quantities
+            ],
+        }
 
 
 @dataclass

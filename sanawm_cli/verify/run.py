@@ -35,3 +35,8 @@ def verify_case(case: Case, device: torch.device, dtype: torch.dtype) -> CaseRep
         return verify_camera(case)
     except KeyError as missing:
         raise InputError(f"case {case.name}: {missing} is missing") from missing
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """float32, float64 or bfloat16 by name."""
+    return {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16}[name]

@@ -15,7 +15,7 @@ from sanawm_cli.model.memory import BlockMemory, DeltaMemory
 from sanawm_cli.plan.chunks import Chunk, Plan, cut
 from sanawm_cli.preset.settings import StreamSettings
 from sanawm_cli.rollout.conditions import chunk_context, clip_text
-from sanawm_cli.rollout.loop import Sampler, StepDone
+from sanawm_cli.rollout.loop import OnStep, Sampler, StepDone
 from sanawm_cli.rollout.noise import TensorNoise
 from sanawm_cli.rollout.schedule import schedule
 from sanawm_cli.rollout.session import RenderedChunk, RolloutSession
@@ -48,7 +48,7 @@ def verify_stream(case: Case, device: torch.device, dtype: torch.dtype) -> CaseR
             time = run.time(sampler.schedule.timesteps[0], chunk)
             context = run.context(chunk)
             compare_intermediates(comparison, network, noise, time, context, past, intermediates)
-        done = session.step(_CompareSteps(comparison, chunk, want))
+        done = session.step(_compare_steps(comparison, chunk, want))
         _compare_memory(comparison, done, want)
         name = f"c{chunk.index}.clean.model_out"
         if name in want:  # the clean pass's own output, which rendering has no use for
@@ -115,20 +115,19 @@ def case_clip(tensors: dict[str, Tensor], *, guided: bool) -> Clip:
     return Clip(tensors["in.noise"][:, :, :1], text, negative, camera)
 
 
-class _CompareSteps:
+def _compare_steps(comparison: Comparison, chunk: Chunk, want: dict[str, Tensor]) -> OnStep:
     """Compares a chunk's steps as the session reports them."""
 
-    def __init__(self, comparison: Comparison, chunk: Chunk, want: dict[str, Tensor]) -> None:
-        self.comparison, self.chunk, self.want = comparison, chunk, want
-
-    def __call__(self, done: StepDone) -> None:
-        prefix = f"c{self.chunk.index}.s{done.step}"
+    def compare(done: StepDone) -> None:
+        prefix = f"c{chunk.index}.s{done.step}"
         for quantity, name, have in (
             ("velocity", f"{prefix}.model_out", done.output),
             ("latents", f"{prefix}.latents", done.latents),
         ):
-            if name in self.want:
-                self.comparison.add(quantity, name, have, self.want[name])
+            if name in want:
+                comparison.add(quantity, name, have, want[name])
+
+    return compare
 
 
 def _compare_memory(comparison: Comparison, done: RenderedChunk, want: dict[str, Tensor]) -> None:

@@ -24,6 +24,7 @@ from toy import (
 )
 
 from sanawm_cli.cache.window import WindowMemory
+from sanawm_cli.model.context import ChunkContext
 from sanawm_cli.model.dit import Network
 from sanawm_cli.model.rope import Rotation, axis_pairs, rotation
 
@@ -87,7 +88,7 @@ def velocity(network: Network, before: int, here: int) -> Tensor:
     camera, text = toy_camera(1, 5, SIZE), toy_text(5)
     embedded = network.text_context(text.embeds, text.mask)
 
-    def context(own: slice, start: int) -> object:
+    def context(own: slice, start: int) -> ChunkContext:
         return network.chunk_context(
             embedded,
             camera.chunk(own.start, own.stop),
@@ -100,14 +101,14 @@ def velocity(network: Network, before: int, here: int) -> Tensor:
     absorbed = network.absorb(
         x[:, :, :3],
         at_timestep(network, 0, 3),
-        context(slice(0, 3), before),  # type: ignore[arg-type]
+        context(slice(0, 3), before),
         memory.view(()),
     )
     memory = memory.extend(0, absorbed, keep=(0,))
     return network.velocity(
         x[:, :, 3:],
         at_timestep(network, 500, 2),
-        context(slice(3, 5), here),  # type: ignore[arg-type]
+        context(slice(3, 5), here),
         memory.view((0,)),
     )
 

@@ -1,5 +1,7 @@
 """The quick scan is the delta rule word for word, and can be cut anywhere going forward."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from toy import error, generator
@@ -91,7 +93,7 @@ def test_read_is_state_times_query() -> None:
 def test_chunks_carry_the_state_of_one_scan(cuts: tuple[int, ...]) -> None:
     given = inputs(2, 2, 7, 4, 8, 6)
     last = given["past"]
-    for start, stop in zip(cuts, cuts[1:], strict=False):
+    for start, stop in pairwise(cuts):
         part = {name: given[name][:, :, start:stop] for name in ("key", "value", "beta", "decay")}
         last = scan(**part, past=last).last
     assert error(last, scan(**given).last) <= 1e-12

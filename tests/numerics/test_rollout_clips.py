@@ -1,5 +1,7 @@
 """What holds for whole clips: prefixes, bounded memory, the pinned first latent."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from toy import (
@@ -52,7 +54,7 @@ def test_memory_stops_growing(network32: Network, window: int, sink: bool) -> No
     # From the first full window until nothing is left to look back.
     assert len(set(held[window - 1 : -1])) == 1
     assert held[-1] < held[-2]
-    grown = [b - a for a, b in zip(held[: window - 1], held[1:window], strict=True)]
+    grown = [b - a for a, b in pairwise(held[:window])]
     keys = 2 * 2 * (2 * 6) * CONFIG.width * 4  # key and value, two branches, tokens, float32
     assert grown == [keys] * (window - 1)
 
@@ -82,9 +84,7 @@ def test_a_render_and_its_clip_share_no_memory(network32: Network) -> None:
 def test_the_first_latent_never_moves(network32: Network, first_chunk: int) -> None:
     plan = toy_plan(first_chunk, 2)
     clip = toy_clip(plan.latents, dtype=torch.float32)
-    chunks, steps = render(
-        toy_session(network32), clip, plan, toy_noise(plan, dtype=torch.float32)
-    )
+    chunks, steps = render(toy_session(network32), clip, plan, toy_noise(plan, dtype=torch.float32))
     of_first = [done for done in steps if done.chunk.index == 0]
     assert len(of_first) == len(STEPS) - 1
     for done in of_first:
@@ -101,9 +101,7 @@ def test_only_the_clips_first_latent_is_pinned() -> None:
 def test_steps_are_told_in_order(network32: Network) -> None:
     plan = toy_plan(3, 2)
     clip = toy_clip(5, dtype=torch.float32)
-    chunks, steps = render(
-        toy_session(network32), clip, plan, toy_noise(plan, dtype=torch.float32)
-    )
+    chunks, steps = render(toy_session(network32), clip, plan, toy_noise(plan, dtype=torch.float32))
     told = [(done.chunk.index, done.step, done.steps) for done in steps]
     assert told == [(0, 0, 2), (0, 1, 2), (1, 0, 2), (1, 1, 2)]
     for chunk, last in zip(chunks, steps[1::2], strict=True):
@@ -134,4 +132,3 @@ def test_the_network_is_told_zero_for_the_pinned_latent_and_then_the_steps(
         fall = torch.tensor([t / 1000 for t in timesteps], dtype=torch.float32).double()
         after = torch.tensor([0, 0.727, 0.727] if done.step == 0 else [0, 0, 0]).double()
         assert error(done.latents, x + (after - fall)[:, None, None] * v) <= 1e-9
-

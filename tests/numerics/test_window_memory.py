@@ -48,9 +48,11 @@ def poisoned(memory: WindowMemory, chunk: int, branch: str, part: str) -> Window
     segments = dict(memory.segments)
     segment = {}
     for block, attention in segments[chunk].items():
-        tokens: KeyValue = getattr(attention, branch)
-        bad = replace(tokens, **{part: torch.full_like(getattr(tokens, part), torch.nan)})
-        segment[block] = replace(attention, **{branch: bad})
+        tokens = attention.main if branch == "main" else attention.camera
+        nan = torch.full_like(tokens.key, torch.nan)
+        bad = KeyValue(nan, tokens.value) if part == "key" else KeyValue(tokens.key, nan)
+        main, camera = (bad, attention.camera) if branch == "main" else (attention.main, bad)
+        segment[block] = replace(attention, main=main, camera=camera)
     segments[chunk] = segment
     return replace(memory, segments=segments)
 

@@ -22,6 +22,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("plan",),
     ("preset",),
     ("vae.estimate",),  # arithmetic on the VAE's sizes, for memory estimates
+    ("vae.layout",),  # its stages, torch-free too
     ("configs",),
     ("grid",),
     ("errors",),

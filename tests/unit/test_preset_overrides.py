@@ -74,7 +74,7 @@ def test_no_options_change_nothing() -> None:
         ("height", 100, "--height: 100 is not a multiple of 32 of at least 64"),
         ("fps", 0, "--fps: 0 is not in 1 … 240"),
         ("cfg_scale", float("nan"), "--cfg-scale: nan is not in 1.0 … 100.0"),
-        ("window", 0, "--window: 0 is not in 1 … 100000"),
+        ("window", 0, "--kv-window: 0 is not in 1 … 100000"),
         ("chunk_latents", 0, "--chunk-latents: 0 is not in 1 … 1024"),
         ("steps", (1000,), "--steps: [1000] needs at least two entries"),
         ("seed", -1, f"--seed: -1 is not in 0 … {2**63 - 1}"),
@@ -97,7 +97,7 @@ def test_options_are_spelt_like_their_settings_but_for_the_dialect() -> None:
     assert [option_name(key) for key in ("cfg_scale", "dialect", "window")] == [
         "--cfg-scale",
         "--action-dialect",
-        "--window",
+        "--kv-window",
     ]
 
 

@@ -1,0 +1,5 @@
+"""`python -m sanawm_cli` is `sanawm`."""
+
+from sanawm_cli.cli.main import main
+
+main()

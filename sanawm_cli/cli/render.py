@@ -1,0 +1,141 @@
+"""`sanawm render`: first frame + prompt + camera → MP4."""
+
+import json
+from pathlib import Path
+
+import typer
+
+from sanawm_cli.cli import options
+from sanawm_cli.cli.shell import user_errors
+from sanawm_cli.jobs.request import ClipRequest, MachineRequest
+from sanawm_cli.preset.overrides import Overrides, parse_steps, parse_window
+
+
+def render(
+    preset: options.Preset = "tiny",
+    model: options.Model = None,
+    image: options.Image = None,
+    prompt: options.Prompt = None,
+    prompt_file: options.PromptFile = None,
+    text_embeds: options.TextEmbeds = None,
+    negative_prompt: options.NegativePrompt = None,
+    action: options.Action = None,
+    camera: options.Camera = None,
+    no_camera: options.NoCamera = False,
+    action_dialect: options.ActionDialect = None,
+    camera_fit: options.CameraFit = "error",
+    translation_speed: options.TranslationSpeed = None,
+    rotation_speed: options.RotationSpeed = None,
+    intrinsics: options.Intrinsics = None,
+    frames: options.Frames = None,
+    seconds: options.Seconds = None,
+    snap: options.SnapOption = "vae",
+    chunk_plan: options.ChunkPlan = None,
+    seed: options.Seed = None,
+    noise: options.Noise = None,
+    steps: options.Steps = None,
+    cfg_scale: options.CfgScale = None,
+    kv_window: options.KvWindow = None,
+    sink: options.Sink = None,
+    height: options.Height = None,
+    width: options.Width = None,
+    fps: options.Fps = None,
+    crf: options.Crf = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    threads: options.Threads = None,
+    output: options.Output = None,
+    overwrite: options.Overwrite = False,
+    dry_run: options.DryRun = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Render a video from a first frame, a prompt and a camera path."""
+    with user_errors(as_json=as_json):
+        request = ClipRequest(
+            preset=preset,
+            overrides=Overrides(
+                height=height,
+                width=width,
+                fps=fps,
+                crf=crf,
+                window=parse_window(kv_window) if kv_window is not None else None,
+                sink=sink,
+                steps=parse_steps(steps) if steps is not None else None,
+                cfg_scale=cfg_scale,
+                noise=noise,
+                seed=seed,
+                dialect=action_dialect,
+                translation_speed=translation_speed,
+                rotation_speed=rotation_speed,
+            ),
+            model=model,
+            image=image,
+            prompt=prompt,
+            prompt_file=prompt_file,
+            text_embeds=text_embeds,
+            negative_prompt=negative_prompt,
+            action=action,
+            camera=camera,
+            no_camera=no_camera,
+            camera_fit=camera_fit,
+            intrinsics=intrinsics,
+            frames=frames,
+            seconds=seconds,
+            snap=snap,
+            chunk_plan=chunk_plan,
+        )
+        _run(
+            request,
+            MachineRequest(device=device, dtype=dtype, threads=threads),
+            output,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            as_json=as_json,
+            quiet=quiet,
+        )
+
+
+def _run(
+    request: ClipRequest,
+    machine_request: MachineRequest,
+    output: Path | None,
+    *,
+    overwrite: bool,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Resolve, check, render, tell. Nothing is loaded before everything has been checked."""
+    from sanawm_cli.jobs.resolve import resolve_clip
+
+    clip = resolve_clip(request)
+    # torch is loaded from here on
+    from sanawm_cli.cli.view import progress, show_plan, show_report
+    from sanawm_cli.jobs.machine import choose_machine
+    from sanawm_cli.jobs.render import check_output, render_clip
+    from sanawm_cli.memory_estimate import estimate_memory
+
+    machine = choose_machine(machine_request)
+    target = output if output is not None else _default_output(request)
+    check_output(clip, target, overwrite=overwrite)
+    if dry_run:
+        resolved = clip.resolved
+        memory = estimate_memory(resolved.preset, resolved.plan, itemsize=machine.dtype.itemsize)
+        if as_json:
+            typer.echo(json.dumps(resolved.plan.as_json(memory.as_json())))
+        elif not quiet:
+            show_plan(resolved, memory)
+        return
+    with progress(clip, machine, quiet=quiet) as on_event:
+        report = render_clip(clip, request, machine, target, overwrite=overwrite, on_event=on_event)
+    if as_json:
+        typer.echo(json.dumps(report.as_json()))
+    elif not quiet:
+        show_report(report)
+
+
+def _default_output(request: ClipRequest) -> Path:
+    """The first frame's name, in the current folder."""
+    assert request.image is not None
+    return Path(f"{request.image.stem}.mp4")

@@ -1,0 +1,1 @@
+"""Whole tasks: a render from request to verified file."""

@@ -1,0 +1,100 @@
+"""What a render runs on: device, precision, threads, memory, versions."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from sanawm_cli import __version__
+from sanawm_cli.errors import DeviceError, UsageError
+from sanawm_cli.jobs.request import MachineRequest
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Device, precision and compute threads of a render."""
+
+    device: torch.device
+    dtype: torch.dtype
+    threads: int
+
+    @property
+    def dtype_name(self) -> str:
+        """The precision without torch's prefix."""
+        return str(self.dtype).removeprefix("torch.")
+
+
+def choose_machine(request: MachineRequest) -> Machine:
+    """Resolve "auto". Raises UsageError for an unknown name, DeviceError for an absent device."""
+    device = choose_device(request.device)
+    if request.dtype != "auto" and request.dtype not in DTYPES:
+        raise UsageError(
+            f"--dtype {request.dtype!r} is not known", hint=f"use auto, {', '.join(DTYPES)}"
+        )
+    automatic = torch.float32 if device.type == "cpu" else torch.bfloat16
+    dtype = DTYPES.get(request.dtype, automatic)
+    if request.threads is not None and request.threads < 1:
+        raise UsageError(f"--threads {request.threads}: at least 1 is needed")
+    return Machine(device=device, dtype=dtype, threads=request.threads or usable_cores())
+
+
+def choose_device(name: str) -> torch.device:
+    """A device by name. Raises UsageError for an unknown name, DeviceError for an absent one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cpu":
+        return torch.device("cpu")
+    kind, _, index = name.partition(":")
+    if kind != "cuda" or (":" in name and not (index.isascii() and index.isdigit())):
+        raise UsageError(f"--device {name!r} is not known", hint="use auto, cpu, cuda or cuda:N")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count == 0:
+        raise DeviceError("no CUDA device on this machine", hint="use --device cpu")
+    if index and int(index) >= count:
+        raise DeviceError(f"no device {name}: there are {count}", hint=f"use cuda:0 … {count - 1}")
+    return torch.device(name)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def peak_memory_bytes() -> int | None:
+    """The most memory this process has had in use at once; None where nobody tells (Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextmanager
+def compute_threads(count: int) -> Iterator[None]:
+    """Run with this many compute threads: results may differ in the last bit between counts."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that the numbers of a render depend on."""
+    return {
+        "sanawm": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "platform": platform.platform(),
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+    }

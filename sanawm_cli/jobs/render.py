@@ -1,0 +1,164 @@
+"""A render, from a resolved clip to a verified MP4 with its sidecar."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from sanawm_cli.jobs.conditions import encode_first_frame, encode_prompts, make_clip
+from sanawm_cli.jobs.events import ChunkDone, OnEvent, PassDone, RenderBegan, StageBegan
+from sanawm_cli.jobs.machine import Machine, compute_threads, peak_memory_bytes
+from sanawm_cli.jobs.models import load_network, load_vae
+from sanawm_cli.jobs.report import RenderReport, sidecar_content
+from sanawm_cli.jobs.request import ClipRequest
+from sanawm_cli.jobs.resolve import ResolvedClip
+from sanawm_cli.model.dit import Network
+from sanawm_cli.output.encoder import check_picture_size
+from sanawm_cli.output.ffmpeg import bundled_ffmpeg, ffmpeg_version
+from sanawm_cli.output.files import discard, output_errors
+from sanawm_cli.output.frames import frame_hash, to_frames
+from sanawm_cli.output.join import part_path
+from sanawm_cli.output.mp4 import Mp4Writer
+from sanawm_cli.output.publish import check_target
+from sanawm_cli.plan.chunks import Chunk
+from sanawm_cli.preset.settings import Preset
+from sanawm_cli.rollout.loop import OnStep, Sampler, StepDone
+from sanawm_cli.rollout.noise import FrameNoise, Noise, horizon_noise
+from sanawm_cli.rollout.schedule import schedule
+from sanawm_cli.rollout.session import RolloutSession
+from sanawm_cli.vae.autoencoder import CausalVae
+
+
+def check_output(clip: ResolvedClip, output: Path, *, overwrite: bool) -> None:
+    """Raise OutputError, before anything is loaded, if the video could not be written."""
+    check_target(output, overwrite=overwrite)
+    check_picture_size(clip.resolved.preset.video)
+
+
+def render_clip(
+    clip: ResolvedClip,
+    request: ClipRequest,
+    machine: Machine,
+    output: Path,
+    *,
+    overwrite: bool,
+    on_event: OnEvent,
+) -> RenderReport:
+    """Render a clip chunk by chunk. Whatever goes wrong, no half video is left behind.
+
+    Raises the error of the stage that failed; an older video under the same name then stays.
+    """
+    began = time.perf_counter()
+    check_output(clip, output, overwrite=overwrite)
+    ffmpeg = bundled_ffmpeg()
+    preset = clip.resolved.preset
+    chunks: list[ChunkDone] = []
+    hashes: list[str] = []
+    with compute_threads(machine.threads), _workspace(output) as folder:
+        session, vae = _begin(clip, machine, on_event)
+        writer = Mp4Writer(output, folder=folder, settings=preset.video, ffmpeg=ffmpeg)
+        memory = vae.empty_memory()
+        for chunk in clip.resolved.plan.chunks:
+            clock = _Clock(machine.device)
+            rendered = session.step(_tell_passes(chunk, on_event))
+            on_event(PassDone(chunk, _pass_count(preset), _pass_count(preset)))
+            network_seconds = clock.lap()
+            with torch.inference_mode():
+                pictures, memory = vae.decode(rendered.latents, memory)
+            frames = to_frames(pictures, where=f"chunk {chunk.index}")
+            del rendered, pictures
+            decode_seconds = clock.lap()
+            hashes.append(frame_hash(frames))
+            writer.add(frames)
+            chunks.append(ChunkDone(chunk, network_seconds, decode_seconds, clock.lap()))
+            on_event(chunks[-1])
+        on_event(StageBegan("verify"))
+        report = RenderReport(
+            output=output,
+            frames=writer.frames,
+            width=preset.video.width,
+            height=preset.video.height,
+            fps=preset.video.fps,
+            chunks=len(chunks),
+            wall_seconds=time.perf_counter() - began,
+            peak_memory_bytes=peak_memory_bytes(),
+            frame_hashes=tuple(hashes),
+        )
+        content = sidecar_content(clip, request, machine, ffmpeg_version(ffmpeg), report, chunks)
+        writer.finish(content, overwrite=overwrite)
+    return replace(report, wall_seconds=time.perf_counter() - began)
+
+
+def _begin(
+    clip: ResolvedClip, machine: Machine, on_event: OnEvent
+) -> tuple[RolloutSession, CausalVae]:
+    """Load, encode, and start a session. The text encoder is gone before the network comes."""
+    preset, plan = clip.resolved.preset, clip.resolved.plan
+    clip.model.check_files()
+    prompts = encode_prompts(clip, machine, on_event)
+    on_event(StageBegan("load weights"))
+    vae = load_vae(clip.model, machine)
+    network = load_network(clip.model, machine)
+    on_event(StageBegan("encode first frame"))
+    first_latent = encode_first_frame(vae, clip.first_frame, machine)
+    sampler = Sampler(schedule(preset.sampler.steps), preset.sampler.cfg_scale)
+    session = RolloutSession(network, sampler, weights=clip.model.fingerprint)
+    noise = _noise(preset, first_latent, plan.latents, network)
+    session.start(make_clip(clip, first_latent, prompts, machine), plan, noise)
+    on_event(RenderBegan(plan, _pass_count(preset)))
+    return session, vae
+
+
+def _noise(preset: Preset, first_latent: Tensor, latents: int, network: Network) -> Noise:
+    _, channels, _, rows, columns = first_latent.shape
+    seed, device = preset.sampler.seed, first_latent.device
+    if preset.sampler.noise == "horizon":
+        return horizon_noise(seed, (channels, latents, rows, columns), device, network.dtype)
+    return FrameNoise(seed, (channels, rows, columns), device)
+
+
+def _pass_count(preset: Preset) -> int:
+    """Passes of the network per chunk: one per noise step, and the clean one."""
+    return len(preset.sampler.steps)
+
+
+def _tell_passes(chunk: Chunk, on_event: OnEvent) -> OnStep:
+    """Tells a session's steps as passes of the network."""
+
+    def tell(done: StepDone) -> None:
+        on_event(PassDone(chunk, done.step + 1, done.steps + 1))
+
+    return tell
+
+
+class _Clock:
+    """Seconds since the last lap, with the device's work finished."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        return seconds
+
+
+@contextmanager
+def _workspace(output: Path) -> Iterator[Path]:
+    """A folder for segments beside the output, gone afterwards with what is half done."""
+    with output_errors(output):
+        folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.absolute().parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        discard(part_path(output))
