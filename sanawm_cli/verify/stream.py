@@ -48,6 +48,9 @@ def verify_stream(case: Case, device: torch.device, dtype: torch.dtype) -> CaseR
             time = run.time(sampler.schedule.timesteps[0], chunk)
             context = run.context(chunk)
             compare_intermediates(comparison, network, noise, time, context, past, intermediates)
+            if "y" in intermediates:
+                text = network.attention_y_norm(network.y_embedder(run.clip.text.embeds))
+                comparison.add("intermediates: y", "y", text, intermediates["y"])
         done = session.step(_compare_steps(comparison, chunk, want))
         _compare_memory(comparison, done, want)
         name = f"c{chunk.index}.clean.model_out"
