@@ -61,8 +61,9 @@ Stride = tuple[int, int, int]
 class VaeConfig:
     """The causal video VAE (LTX-2 family). Strides are (time, height, width) per down block.
 
-    Decoder channels and layers are listed as published, finest stage first; decoder strides in
-    the order in which the stages run, coarsest first.
+    Decoder channels and layers are listed as published, finest stage first; decoder strides and
+    factors (by how much a stage narrows) in the order in which stages run, coarsest first. In
+    published config files the strides are in that order too, the factors are not.
     """
 
     latent_channels: int = 128
@@ -72,7 +73,7 @@ class VaeConfig:
     decoder_channels: tuple[int, ...] = (256, 512, 1024)
     decoder_layers: tuple[int, ...] = (5, 5, 5, 5)
     decoder_strides: tuple[Stride, ...] = ((2, 2, 2), (2, 2, 2), (2, 2, 2))
-    decoder_factor: int = 2
+    decoder_factors: tuple[int, ...] = (2, 2, 2)
     patch: int = 4
     scaling_factor: float = 1.0
 

@@ -7,13 +7,13 @@ import typer
 from sanawm_cli.cli import options
 from sanawm_cli.cli.shell import user_errors
 from sanawm_cli.errors import UsageError
-from sanawm_cli.jobs.request import ClipRequest
-from sanawm_cli.preset.overrides import Overrides, parse_steps, parse_window
+from sanawm_cli.jobs.request import clip_request
 
 ITEMSIZES = {"auto": 4, "float32": 4, "bfloat16": 2}
 
 
 def plan(
+    ctx: typer.Context,
     preset: options.Preset = "tiny",
     model: options.Model = None,
     image: options.Image = None,
@@ -51,36 +51,7 @@ def plan(
 
         if dtype not in ITEMSIZES:
             raise UsageError(f"--dtype {dtype!r} is not known", hint=f"use {', '.join(ITEMSIZES)}")
-        request = ClipRequest(
-            preset=preset,
-            overrides=Overrides(
-                height=height,
-                width=width,
-                fps=fps,
-                crf=crf,
-                window=parse_window(kv_window) if kv_window is not None else None,
-                sink=sink,
-                steps=parse_steps(steps) if steps is not None else None,
-                cfg_scale=cfg_scale,
-                noise=noise,
-                seed=seed,
-                dialect=action_dialect,
-                translation_speed=translation_speed,
-                rotation_speed=rotation_speed,
-            ),
-            model=model,
-            image=image,
-            action=action,
-            camera=camera,
-            no_camera=no_camera,
-            camera_fit=camera_fit,
-            intrinsics=intrinsics,
-            frames=frames,
-            seconds=seconds,
-            snap=snap,
-            chunk_plan=chunk_plan,
-        )
-        resolved = resolve_plan(request)
+        resolved = resolve_plan(clip_request(ctx.params))
         memory = estimate_memory(resolved.preset, resolved.plan, itemsize=ITEMSIZES[dtype])
         if save_camera is not None:
             if resolved.camera is None:

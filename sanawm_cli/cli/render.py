@@ -7,11 +7,11 @@ import typer
 
 from sanawm_cli.cli import options
 from sanawm_cli.cli.shell import user_errors
-from sanawm_cli.jobs.request import ClipRequest, MachineRequest
-from sanawm_cli.preset.overrides import Overrides, parse_steps, parse_window
+from sanawm_cli.jobs.request import ClipRequest, MachineRequest, clip_request
 
 
 def render(
+    ctx: typer.Context,
     preset: options.Preset = "tiny",
     model: options.Model = None,
     image: options.Image = None,
@@ -52,41 +52,8 @@ def render(
 ) -> None:
     """Render a video from a first frame, a prompt and a camera path."""
     with user_errors(as_json=as_json):
-        request = ClipRequest(
-            preset=preset,
-            overrides=Overrides(
-                height=height,
-                width=width,
-                fps=fps,
-                crf=crf,
-                window=parse_window(kv_window) if kv_window is not None else None,
-                sink=sink,
-                steps=parse_steps(steps) if steps is not None else None,
-                cfg_scale=cfg_scale,
-                noise=noise,
-                seed=seed,
-                dialect=action_dialect,
-                translation_speed=translation_speed,
-                rotation_speed=rotation_speed,
-            ),
-            model=model,
-            image=image,
-            prompt=prompt,
-            prompt_file=prompt_file,
-            text_embeds=text_embeds,
-            negative_prompt=negative_prompt,
-            action=action,
-            camera=camera,
-            no_camera=no_camera,
-            camera_fit=camera_fit,
-            intrinsics=intrinsics,
-            frames=frames,
-            seconds=seconds,
-            snap=snap,
-            chunk_plan=chunk_plan,
-        )
         _run(
-            request,
+            clip_request(ctx.params),
             MachineRequest(device=device, dtype=dtype, threads=threads),
             output,
             overwrite=overwrite,

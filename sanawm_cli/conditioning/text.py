@@ -73,9 +73,9 @@ def load_text_embeds(path: Path, channels: int) -> SavedPrompts:
     Its tensors are `embeds` and `mask`, and `negative_embeds` and `negative_mask` for guidance;
     without a mask all tokens count. Raises InputError for anything else.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no such embeddings file")
     try:
+        if not path.is_file():
+            raise InputError(f"{path}: no such embeddings file")
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: not a readable safetensors file: {error}") from error

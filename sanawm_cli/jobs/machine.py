@@ -89,6 +89,23 @@ def compute_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Turn a failed allocation into a DeviceError that says what to try."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        # The CPU's allocator raises a plain RuntimeError; its words are all there is to go by.
+        plain = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+        if not plain and "can't allocate memory" not in str(error):
+            raise
+        first = (str(error).splitlines() or ["the allocation failed"])[0]
+        raise DeviceError(
+            f"out of memory: {first}",
+            hint="sanawm plan shows what is needed; try --dtype bfloat16 or a smaller picture",
+        ) from error
+
+
 def versions() -> dict[str, str]:
     """Versions of everything that the numbers of a render depend on."""
     return {

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sanawm_cli.jobs.conditions import encode_first_frame, encode_prompts, make_clip
 from sanawm_cli.jobs.events import ChunkDone, OnEvent, PassDone, RenderBegan, StageBegan
-from sanawm_cli.jobs.machine import Machine, compute_threads, peak_memory_bytes
+from sanawm_cli.jobs.machine import Machine, compute_threads, memory_errors, peak_memory_bytes
 from sanawm_cli.jobs.models import load_network, load_vae
 from sanawm_cli.jobs.report import RenderReport, sidecar_content
 from sanawm_cli.jobs.request import ClipRequest
@@ -60,7 +60,7 @@ def render_clip(
     preset = clip.resolved.preset
     chunks: list[ChunkDone] = []
     hashes: list[str] = []
-    with compute_threads(machine.threads), _workspace(output) as folder:
+    with memory_errors(), compute_threads(machine.threads), _workspace(output) as folder:
         session, vae = _begin(clip, machine, on_event)
         writer = Mp4Writer(output, folder=folder, settings=preset.video, ffmpeg=ffmpeg)
         memory = vae.empty_memory()

@@ -51,7 +51,7 @@ _RANGES: dict[str, dict[str, tuple[float, float]]] = {
         "decoder_channels": (1, 65_536),
         "decoder_layers": (0, 1024),
         "decoder_strides": (1, 2),
-        "decoder_factor": (1, 8),
+        "decoder_factors": (1, 8),
         "patch": (1, 16),
         "scaling_factor": (1e-6, 1e6),
     },
@@ -125,13 +125,19 @@ def _encoder_faults(vae: VaeConfig) -> Iterator[Fault]:
 
 def _decoder_faults(vae: VaeConfig) -> Iterator[Fault]:
     yield from _length_faults(vae, "decoder", vae.decoder_channels)
-    for inner, outer in zip(vae.decoder_channels[1:], vae.decoder_channels, strict=False):
-        if inner != outer * vae.decoder_factor:
-            text = f"{inner} is not {vae.decoder_factor} (decoder_factor) times {outer}"
+    coarsest_first = vae.decoder_channels[::-1]
+    if len(vae.decoder_factors) != len(coarsest_first):
+        text = f"{len(vae.decoder_factors)} entries, but {len(coarsest_first)} decoder_channels"
+        yield Fault("vae", "decoder_factors", f"{text} need {len(coarsest_first)}")
+    steps = zip(coarsest_first, coarsest_first[1:], vae.decoder_factors, strict=False)
+    for inner, outer, factor in steps:
+        if inner != outer * factor:
+            text = f"{inner} is not {factor} (decoder_factors) times {outer}"
             yield Fault("vae", "decoder_channels", text)
-    for width, stride in zip(vae.decoder_channels, vae.decoder_strides, strict=False):
-        if width % prod(stride) or prod(stride) % vae.decoder_factor:
-            text = f"{width} must divide by {prod(stride)}, and that by {vae.decoder_factor}"
+    stages = zip(coarsest_first, vae.decoder_strides, vae.decoder_factors, strict=False)
+    for width, stride, factor in stages:
+        if width % prod(stride) or prod(stride) % factor:
+            text = f"{width} must divide by {prod(stride)}, and that by {factor}"
             yield Fault("vae", "decoder_channels", text)
 
 

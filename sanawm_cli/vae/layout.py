@@ -55,19 +55,25 @@ def encoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
 def decoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
     """The decoder's stages, coarsest first.
 
-    As in the published config files, channels and layers are listed finest first, strides are not.
+    As in the published config files, channels and layers are listed finest first, strides and factors
+    are not.
     Raises WeightsError when the channels, layers and strides do not fit each other.
     """
-    channels, factor = config.decoder_channels[::-1], config.decoder_factor
+    channels = config.decoder_channels[::-1]
     _expect_counts("decoder", channels, config.decoder_layers, config.decoder_strides)
+    _expect_counts("decoder", channels, config.decoder_layers, config.decoder_factors)
     stages = tuple(
-        Stage(inputs=c, outputs=c // factor, layers=n, stride=s)
-        for c, n, s in zip(
-            channels, config.decoder_layers[-2::-1], config.decoder_strides, strict=True
+        Stage(inputs=c, outputs=c // f, layers=n, stride=s)
+        for c, n, s, f in zip(
+            channels,
+            config.decoder_layers[-2::-1],
+            config.decoder_strides,
+            config.decoder_factors,
+            strict=True,
         )
     )
     needed = (*channels[1:], stages[-1].outputs)
-    for stage, outputs in zip(stages, needed, strict=True):
+    for stage, outputs, factor in zip(stages, needed, config.decoder_factors, strict=True):
         folds = stage.inputs % stage.positions == 0 and stage.positions % factor == 0
         if not folds or stage.outputs != outputs:
             raise WeightsError(
@@ -78,7 +84,10 @@ def decoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
 
 
 def _expect_counts(
-    network: str, channels: tuple[int, ...], layers: tuple[int, ...], strides: tuple[Stride, ...]
+    network: str,
+    channels: tuple[int, ...],
+    layers: tuple[int, ...],
+    strides: tuple[Stride, ...] | tuple[int, ...],
 ) -> None:
     if not channels or len(strides) != len(channels) or len(layers) != len(channels) + 1:
         raise WeightsError(

@@ -73,29 +73,21 @@ class ModelFolder:
         """Raise WeightsError for a file that is missing or not the one model.json was made for."""
         for name, facts in self.files.items():
             path = self.path / name
-            if not path.is_file():
-                raise WeightsError(f"{path}: the file is missing", hint="get the folder again")
-            size = path.stat().st_size
-            if size != facts.bytes:
-                raise WeightsError(
-                    f"{path} has {size} bytes, model.json says {facts.bytes}",
-                    hint="the file is incomplete or another version; get it again",
-                )
-            if file_sha256(path) != facts.sha256:
-                raise WeightsError(
-                    f"{path} has another sha256 than model.json says",
-                    hint="the file is damaged or another version; get it again",
-                )
+            try:
+                _check_file(path, facts)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise WeightsError(f"{path}: cannot be read: {reason}") from error
 
 
 def open_model_folder(path: Path) -> ModelFolder:
     """Read a folder's `model.json`. Raises WeightsError when it is missing or makes no sense."""
     source = path / "model.json"
-    if not path.is_dir():
-        raise WeightsError(
-            f"{path}: no such model folder", hint="give a folder with a model.json to --model"
-        )
     try:
+        if not path.is_dir():
+            raise WeightsError(
+                f"{path}: no such model folder", hint="give a folder with a model.json to --model"
+            )
         table = json.loads(source.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise WeightsError(f"{path}: no model.json in it, so no model folder") from error
@@ -122,6 +114,22 @@ def file_sha256(path: Path) -> str:
         while block := file.read(_READ):
             digest.update(block)
     return digest.hexdigest()
+
+
+def _check_file(path: Path, facts: FileFacts) -> None:
+    if not path.is_file():
+        raise WeightsError(f"{path}: the file is missing", hint="get the folder again")
+    size = path.stat().st_size
+    if size != facts.bytes:
+        raise WeightsError(
+            f"{path} has {size} bytes, model.json says {facts.bytes}",
+            hint="the file is incomplete or another version; get it again",
+        )
+    if file_sha256(path) != facts.sha256:
+        raise WeightsError(
+            f"{path} has another sha256 than model.json says",
+            hint="the file is damaged or another version; get it again",
+        )
 
 
 def _typed(table: Mapping[str, Any], key: str, kind: type[Settings], source: Path) -> Settings:

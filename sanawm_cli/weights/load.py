@@ -1,6 +1,8 @@
 """Weights from a safetensors file into a module that was built on the meta device."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -8,9 +10,22 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from sanawm_cli.errors import WeightsError
-from sanawm_cli.weights.keymaps import keeps_float32
+from sanawm_cli.weights.keymaps import Shape, keeps_float32
 
 _LISTED = 10
+
+# What a file may hold weights as; quantised ones would need scales that nobody here reads.
+_STORED = ("F64", "F32", "F16", "BF16")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """A tensor of a file: the network's name for it, the file's own, its shape and kind."""
+
+    name: str
+    raw: str
+    shape: Shape
+    kind: str
 
 
 def load_into(
@@ -24,19 +39,25 @@ def load_into(
 ) -> None:
     """Fill a meta module, one tensor at a time, straight to device and precision.
 
-    Strict: raises WeightsError listing tensors that are missing, unexpected (unless `ignore`d)
-    or of another shape. Norms, decays and modulation tables stay at least float32.
+    Strict: raises WeightsError listing tensors that are missing, unexpected (unless `ignore`d),
+    there twice, of another shape, or no plain numbers. Norms, decays and modulation tables stay
+    at least float32.
     """
-    wanted = module.state_dict()
+    wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
-            names = {rename(name): name for name in file.keys() if not ignore(rename(name))}
-            shapes = {name: tuple(file.get_slice(raw).get_shape()) for name, raw in names.items()}
-            check_names(path, shapes, {name: tuple(t.shape) for name, t in wanted.items()})
-            for name, raw in names.items():
-                kept = torch.promote_types(dtype, torch.float32) if keeps_float32(name) else dtype
-                tensor = own_storage(file.get_tensor(raw), device, kept)
-                module.load_state_dict({name: tensor}, strict=False, assign=True)
+            renamed = [(rename(raw), raw) for raw in file.keys()]
+            slices = [(name, raw, file.get_slice(raw)) for name, raw in renamed if not ignore(name)]
+            stored = [
+                StoredTensor(name, raw, tuple(part.get_shape()), part.get_dtype())
+                for name, raw, part in slices
+            ]
+            check_fits(path, stored, wanted)
+            for each in stored:
+                wide = torch.promote_types(dtype, torch.float32)
+                kept = wide if keeps_float32(each.name) else dtype
+                tensor = own_storage(file.get_tensor(each.raw), device, kept)
+                module.load_state_dict({each.name: tensor}, strict=False, assign=True)
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{path}: not a readable safetensors file: {error}") from error
     module.requires_grad_(False)
@@ -51,17 +72,18 @@ def own_storage(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Ten
     return torch.empty(tensor.shape, dtype=dtype, device=device).copy_(tensor)
 
 
-def check_names(
-    path: Path, have: Mapping[str, tuple[int, ...]], want: Mapping[str, tuple[int, ...]]
-) -> None:
-    """Raise WeightsError unless names and shapes are the same."""
-    problems = [f"{name} is missing" for name in want if name not in have]
-    problems += [f"{name} is not expected" for name in have if name not in want]
-    problems += [
-        f"{name} is {have[name]}, the network has {want[name]}"
-        for name in want
-        if name in have and have[name] != want[name]
-    ]
+def check_fits(path: Path, stored: Sequence[StoredTensor], wanted: Mapping[str, Shape]) -> None:
+    """Raise WeightsError unless a file holds exactly what is wanted: names and shapes."""
+    counts = Counter(tensor.name for tensor in stored)
+    problems = [f"{name} is missing" for name in wanted if name not in counts]
+    problems += [f"{tensor.raw} is not expected" for tensor in stored if tensor.name not in wanted]
+    problems += [f"{name} is there {count} times" for name, count in counts.items() if count > 1]
+    for tensor in stored:
+        want = wanted.get(tensor.name, tensor.shape)
+        if tensor.shape != want:
+            problems.append(f"{tensor.name} is {tensor.shape}, the network has {want}")
+        if tensor.kind not in _STORED:
+            problems.append(f"{tensor.name} is {tensor.kind}, not one of {', '.join(_STORED)}")
     if problems:
         more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
         raise WeightsError(

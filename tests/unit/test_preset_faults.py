@@ -60,13 +60,18 @@ def test_a_number_out_of_range_is_refused(section: str, key: str, value: float) 
     assert found[2].startswith(f"{value} is not in ")
 
 
-@pytest.mark.parametrize("key", ["encoder_channels", "encoder_layers", "decoder_channels"])
-def test_a_number_out_of_range_in_a_list_is_refused(key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "fault"),
+    [
+        ("encoder_channels", 0, "0 is not in 1 … 65536"),
+        ("decoder_channels", 0, "0 is not in 1 … 65536"),
+        ("encoder_layers", -1, "-1 is not in 0 … 1024"),  # a stage may have no resnet at all
+        ("decoder_factors", 0, "0 is not in 1 … 8"),
+    ],
+)
+def test_a_number_out_of_range_in_a_list_is_refused(key: str, value: int, fault: str) -> None:
     values = getattr(TINY.vae, key)
-    assert first_fault("vae", **{key: (*values[:-1], 0)})[1:] == (
-        key,
-        "0 is not in 1 … " + ("1024" if key == "encoder_layers" else "65536"),
-    )
+    assert first_fault("vae", **{key: (*values[:-1], value)})[1:] == (key, fault)
 
 
 def test_a_stride_is_one_or_two() -> None:
@@ -99,9 +104,9 @@ def test_heads_and_their_ray_half_must_come_out_even(network: dict[str, Any], fa
         ("encoder_strides", ((2, 2, 2),), "1 entries, but 4 encoder_channels need 4"),
         ("decoder_layers", (1,) * 5, "5 entries, but 3 decoder_channels need 4"),
         ("decoder_strides", ((2, 2, 2),) * 4, "4 entries, but 3 decoder_channels need 3"),
-        ("decoder_channels", (16, 32, 128), "128 is not 2 (decoder_factor) times 32"),
+        ("decoder_channels", (16, 32, 128), "128 is not 2 (decoder_factors) times 32"),
         ("decoder_channels", (4, 8, 16), "4 must divide by 8, and that by 2"),
-        ("decoder_factor", 3, "32 is not 3 (decoder_factor) times 16"),
+        ("decoder_factors", (3, 2, 2), "32 is not 3 (decoder_factors) times 16"),
         (
             "encoder_channels",
             (16, 24, 32, 48),
@@ -197,7 +202,7 @@ def test_the_network_builds_from_every_vae_without_a_fault(
         decoder_channels=up,
         decoder_layers=(1,) * (len(up) + 1),
         decoder_strides=strides,
-        decoder_factor=factor,
+        decoder_factors=(factor,) * len(up),
     )
     if not any(fault.section == "vae" for fault in faults(replace(TINY, vae=vae))):
         assert len(encoder_stages(vae)) == len(down)

@@ -55,11 +55,11 @@ def test_the_published_presets_differ_in_the_picture_only() -> None:
 def test_the_default_preset_says_that_it_is_untrained_and_brings_its_model() -> None:
     tiny = load_preset("tiny")
     assert "UNTRAINED" in tiny.title
-    assert model_folder(tiny) == presets_folder() / "tiny"
+    assert model_folder("tiny") == presets_folder() / "tiny"
 
 
 def test_a_preset_without_a_model_has_no_model_folder() -> None:
-    assert model_folder(load_preset(PUBLISHED[0])) is None
+    assert model_folder(PUBLISHED[0]) is None
 
 
 def test_an_unknown_name_gets_the_nearest_and_all_names() -> None:
