@@ -3,14 +3,28 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
 
-from sanawm_cli.errors import ExitCode
+import typer
+
+from sanawm_cli.cli.shell import tell
+from sanawm_cli.errors import ExitCode, UsageError
+
+_STOPPED = {
+    signal.SIGINT: ("interrupted", ExitCode.INTERRUPTED),
+    signal.SIGTERM: ("terminated", ExitCode.TERMINATED),
+}
 
 
-class Terminated(BaseException):
-    """SIGTERM arrived. No `Exception`, so that nothing swallows it on the way out."""
+class Stopped(BaseException):
+    """A signal asks for an end. No `Exception`, so that nothing swallows it on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.word, self.exit_code = _STOPPED[signal.Signals(number)]
 
 
 def main() -> NoReturn:
@@ -18,26 +32,45 @@ def main() -> NoReturn:
     # Idle OpenMP threads that spin take the cores from each other: with one other busy process
     # on two cores a chunk took 40 times as long. Set before torch is loaded, unless it is set.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a sign that it cannot write ends no program
+            stream.reconfigure(errors="backslashreplace")
+    for number in _STOPPED:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as shells set it for background jobs
+            signal.signal(number, _stop)
+    try:
+        code = run(sys.argv[1:])
+    except Stopped as stop:
+        print(f"sanawm: {stop.word}; no half video is left", file=sys.stderr)
+        code = stop.exit_code
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code. Only bugs raise."""
     from sanawm_cli.cli.app import app
 
     try:
-        app(prog_name="sanawm", standalone_mode=True)
-    except KeyboardInterrupt:
-        _leave("interrupted; no half video is left", ExitCode.INTERRUPTED)
-    except Terminated:
-        _leave("terminated; no half video is left", ExitCode.TERMINATED)
-    except BrokenPipeError:
-        # Whoever read our output has gone; there is nobody to tell.
+        code: int | None = app(list(arguments), prog_name="sanawm", standalone_mode=False)
+    except typer.TyperException as error:
+        message = " ".join(error.format_message().split()).removesuffix(".")
+        if message:  # none where the help has been shown instead
+            usage = UsageError(message, hint="--help shows what can be given")
+            tell(usage, as_json="--json" in arguments)
+        return ExitCode.USAGE
+    except SystemExit:
+        # Whoever read our output has gone. Typer and Rich leave like this, with a code that
+        # means a bug here; there is nobody to tell, nor for Python's last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.OUTPUT)
-    sys.exit(ExitCode.OK)
+        return ExitCode.OUTPUT
+    return code or ExitCode.OK
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+def _stop(number: int, frame: FrameType | None) -> None:
+    for each in _STOPPED:
+        signal.signal(each, _ignore)  # a second one must not cut short the clearing up
+    raise Stopped(number)
 
 
-def _leave(message: str, code: ExitCode) -> NoReturn:
-    print(f"sanawm: {message}", file=sys.stderr)
-    sys.exit(code)
+def _ignore(number: int, frame: FrameType | None) -> None:
+    pass

@@ -80,12 +80,12 @@ def _run(
     # torch is loaded from here on
     from sanawm_cli.cli.view import progress, show_plan, show_report
     from sanawm_cli.jobs.machine import choose_machine
-    from sanawm_cli.jobs.render import check_output, render_clip
+    from sanawm_cli.jobs.render import check_render, render_clip
     from sanawm_cli.memory_estimate import estimate_memory
 
     machine = choose_machine(machine_request)
     target = output if output is not None else _default_output(request)
-    check_output(clip, target, overwrite=overwrite)
+    check_render(clip, request, target, overwrite=overwrite)
     if dry_run:
         resolved = clip.resolved
         memory = estimate_memory(resolved.preset, resolved.plan, itemsize=machine.dtype.itemsize)

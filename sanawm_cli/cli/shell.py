@@ -1,7 +1,6 @@
 """What surrounds every command: errors become one line and an exit code."""
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,11 +15,16 @@ def user_errors(*, as_json: bool = False) -> Iterator[None]:
     try:
         yield
     except SanaWMError as error:
-        print(f"error: {one_line(error)}", file=sys.stderr)
-        if as_json:
-            told = {"error": error.message, "hint": error.hint, "exit_code": int(error.exit_code)}
-            print(json.dumps(told))
+        tell(error, as_json=as_json)
         raise typer.Exit(int(error.exit_code)) from error
+
+
+def tell(error: SanaWMError, *, as_json: bool) -> None:
+    """An error's line on stderr; with `as_json`, also as JSON on stdout."""
+    typer.echo(f"error: {one_line(error)}", err=True)
+    if as_json:
+        told = {"error": error.message, "hint": error.hint, "exit_code": int(error.exit_code)}
+        typer.echo(json.dumps(told))
 
 
 def one_line(error: SanaWMError) -> str:

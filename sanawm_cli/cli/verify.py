@@ -34,11 +34,15 @@ def verify(
         if dtype not in DTYPES:
             raise UsageError(f"--dtype {dtype!r} is not known", hint=f"use {', '.join(DTYPES)}")
         from sanawm_cli.jobs.machine import choose_device
+        from sanawm_cli.verify.cases import other_files
         from sanawm_cli.verify.run import torch_dtype, verify_folder
 
         reports = verify_folder(
             folder, tuple(cases or ()), choose_device(device), torch_dtype(dtype)
         )
+        if not cases:
+            for name in other_files(folder):
+                typer.echo(f"note: {name}.json is no reference case and is left out", err=True)
         holds = all(report.holds(tol) for report in reports)
         if as_json:
             told = {

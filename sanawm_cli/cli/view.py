@@ -268,18 +268,11 @@ def show_verification(reports: "list[CaseReport]", tolerance: float) -> None:
     for report in reports:
         verdict = "ok" if report.holds(tolerance) else "DIFFERS"
         console.print(escape(f"{report.case} ({report.kind}): {verdict}"))
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for column in range(4):
-            table.add_column(justify="right" if column in (1, 2) else "left")
-        for quantity in report.quantities:
+        width = max(len(quantity.name) for quantity in report.quantities)
+        for quantity in report.quantities:  # a table would be folded at 80 columns in a log
             mark = "" if quantity.largest <= tolerance else "  > tolerance"
-            table.add_row(
-                f"  {escape(quantity.name)}",
-                f"{quantity.largest:.1e}",
-                f"{quantity.tensors}",
-                f"worst: {escape(quantity.worst)}{mark}",
-            )
-        console.print(table)
+            line = f"  {quantity.name:<{width}}  {quantity.largest:.1e}  {quantity.tensors:>3}"
+            console.print(escape(f"{line}  worst: {quantity.worst}{mark}"))
     failed = sum(not report.holds(tolerance) for report in reports)
     counts = f"{len(reports) - failed} of {len(reports)} cases within {tolerance:g}"
     console.print(f"all {counts}" if not failed else counts)

@@ -103,8 +103,9 @@ def _embeds(
         raise InputError(
             f"{path}: {mask_name} is {tuple(mask.shape)}, expected ({embeds.shape[1]},)"
         )
-    if not embeds.is_floating_point() or not bool(torch.isfinite(embeds).all()):
-        raise InputError(f"{path}: {name} holds values that are not finite numbers")
+    values = embeds.float()
+    if not embeds.is_floating_point() or not bool(torch.isfinite(values).all()):
+        raise InputError(f"{path}: {name} holds values that are not finite float32 numbers")
     if not bool(mask.any()):
         raise InputError(f"{path}: {mask_name} leaves no token: the prompt would be empty")
-    return TextEmbeds(embeds.float(), mask)
+    return TextEmbeds(values, mask)

@@ -8,7 +8,7 @@ from torch import Tensor
 from sanawm_cli.camera.intrinsics import CoverCrop, to_latent_units
 from sanawm_cli.conditioning.camera import PathCamera
 from sanawm_cli.conditioning.clip import Clip, TextEmbeds
-from sanawm_cli.conditioning.text import ByteTextEncoder, load_text_embeds
+from sanawm_cli.conditioning.text import ByteTextEncoder, SavedPrompts, load_text_embeds
 from sanawm_cli.errors import UsageError
 from sanawm_cli.jobs.events import OnEvent, Remark, StageBegan
 from sanawm_cli.jobs.machine import Machine
@@ -23,13 +23,8 @@ def encode_prompts(
     """Prompt and, under guidance, negative prompt. The encoder is gone when this returns."""
     on_event(StageBegan("encode prompt"))
     guided = clip.resolved.preset.sampler.cfg_scale > 1.0
-    if clip.text_embeds is not None:
-        saved = load_text_embeds(clip.text_embeds, clip.model.text.channels)
-        if guided and saved.negative is None:
-            raise UsageError(
-                f"guidance needs a negative prompt, and {clip.text_embeds} has no negative_embeds",
-                hint="add negative_embeds to the file, or use --cfg-scale 1",
-            )
+    saved = saved_prompts(clip)
+    if saved is not None:
         text, negative = saved.text, saved.negative
     else:
         encoder = load_text_encoder(clip.model)
@@ -38,6 +33,22 @@ def encode_prompts(
         if guided:
             negative = _encode(encoder, clip.negative_prompt or "", "negative prompt", on_event)
     return _placed(text, machine), _placed(negative, machine) if guided and negative else None
+
+
+def saved_prompts(clip: ResolvedClip) -> SavedPrompts | None:
+    """What the clip's embeddings file holds; None when the prompt comes as text.
+
+    Raises InputError for a file that does not fit, UsageError when guidance lacks its part.
+    """
+    if clip.text_embeds is None:
+        return None
+    saved = load_text_embeds(clip.text_embeds, clip.model.text.channels)
+    if clip.resolved.preset.sampler.cfg_scale > 1.0 and saved.negative is None:
+        raise UsageError(
+            f"guidance needs a negative prompt, and {clip.text_embeds} has no negative_embeds",
+            hint="add negative_embeds to the file, or use --cfg-scale 1",
+        )
+    return saved
 
 
 def encode_first_frame(vae: CausalVae, frame: NDArray[np.uint8], machine: Machine) -> Tensor:

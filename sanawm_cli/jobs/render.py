@@ -11,7 +11,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sanawm_cli.jobs.conditions import encode_first_frame, encode_prompts, make_clip
+from sanawm_cli.errors import OutputError
+from sanawm_cli.jobs.conditions import (
+    encode_first_frame,
+    encode_prompts,
+    make_clip,
+    saved_prompts,
+)
 from sanawm_cli.jobs.events import ChunkDone, OnEvent, PassDone, RenderBegan, StageBegan
 from sanawm_cli.jobs.machine import Machine, compute_threads, memory_errors, peak_memory_bytes
 from sanawm_cli.jobs.models import load_network, load_vae
@@ -26,6 +32,7 @@ from sanawm_cli.output.frames import frame_hash, to_frames
 from sanawm_cli.output.join import part_path
 from sanawm_cli.output.mp4 import Mp4Writer
 from sanawm_cli.output.publish import check_target
+from sanawm_cli.output.sidecar import sidecar_path
 from sanawm_cli.plan.chunks import Chunk
 from sanawm_cli.preset.settings import Preset
 from sanawm_cli.rollout.loop import OnStep, Sampler, StepDone
@@ -35,10 +42,24 @@ from sanawm_cli.rollout.session import RolloutSession
 from sanawm_cli.vae.autoencoder import CausalVae
 
 
-def check_output(clip: ResolvedClip, output: Path, *, overwrite: bool) -> None:
-    """Raise OutputError, before anything is loaded, if the video could not be written."""
+def check_render(
+    clip: ResolvedClip, request: ClipRequest, output: Path, *, overwrite: bool
+) -> None:
+    """Raise, before any weights are loaded, what would stop the render later.
+
+    InputError or UsageError for embeddings that do not fit, OutputError for a video that could
+    not be written, or only over an input.
+    """
+    saved_prompts(clip)
     check_target(output, overwrite=overwrite)
     check_picture_size(clip.resolved.preset.video)
+    written = {path.resolve() for path in (output, sidecar_path(output))}
+    for path in (request.image, request.prompt_file, request.text_embeds, request.camera):
+        if path is not None and path.resolve() in written:
+            raise OutputError(
+                f"{path} is an input of this render and would be replaced",
+                hint="choose another name with --output",
+            )
 
 
 def render_clip(
@@ -55,7 +76,7 @@ def render_clip(
     Raises the error of the stage that failed; an older video under the same name then stays.
     """
     began = time.perf_counter()
-    check_output(clip, output, overwrite=overwrite)
+    check_render(clip, request, output, overwrite=overwrite)
     ffmpeg = bundled_ffmpeg()
     preset = clip.resolved.preset
     chunks: list[ChunkDone] = []

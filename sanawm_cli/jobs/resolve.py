@@ -74,6 +74,7 @@ def resolve_plan(request: ClipRequest) -> ResolvedPlan:
     """Preset, plan and camera of a request. Raises the error of whatever does not fit."""
     _refuse_both(("--action", request.action), ("--camera", request.camera),
                  ("--no-camera", request.no_camera or None))  # fmt: skip
+    _refuse_both(("--no-camera", request.no_camera or None), ("--intrinsics", request.intrinsics))
     preset = merge(load_preset(request.preset), request.overrides)
     folder = request.model or model_folder(request.preset)
     model = open_model_folder(folder) if folder is not None else None

@@ -1,9 +1,10 @@
 """Finding reference cases in a folder, and telling what kind each one is.
 
-A case is NAME.json and the safetensors files beside it. The kind is read off the contents; a
-name means nothing.
+A case is NAME.json and the safetensors files NAME.….safetensors beside it. The kind is
+read off the contents; a name means nothing.
 """
 
+import glob
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,9 +50,7 @@ def find_cases(folder: Path, names: tuple[str, ...]) -> tuple[Case, ...]:
     """All cases of a folder, or those named. Raises InputError for what is missing or damaged."""
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder of reference cases")
-    known = sorted(path.stem for path in folder.glob("*.json"))
-    if not known:
-        raise InputError(f"{folder}: no case in it (NAME.json with safetensors files beside it)")
+    known = _json_names(folder)
     for name in names:
         if name not in known:
             near = nearest(name, known)
@@ -59,18 +58,26 @@ def find_cases(folder: Path, names: tuple[str, ...]) -> tuple[Case, ...]:
                 f"no case {name!r} in {folder}",
                 hint=f"did you mean {near}?" if near else f"cases: {', '.join(known)}",
             )
-    return tuple(read_case(folder, name) for name in names or known)
+    wanted = names or tuple(sorted(set(known) - set(other_files(folder))))
+    if not wanted:
+        raise InputError(f"{folder}: no case in it (NAME.json with safetensors files beside it)")
+    return tuple(read_case(folder, name) for name in wanted)
+
+
+def other_files(folder: Path) -> tuple[str, ...]:
+    """Names of the json files in a folder of cases that are none: no tensors lie beside them,
+    and they do not say that they are a case (some share another case's tensors)."""
+    return tuple(
+        name
+        for name in _json_names(folder)
+        if not any(folder.glob(f"{glob.escape(name)}.*safetensors"))
+        and "case" not in _facts(folder, name)
+    )
 
 
 def read_case(folder: Path, name: str) -> Case:
     """Read one case and recognise its kind."""
-    path = folder / f"{name}.json"
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not readable as JSON ({error})") from error
-    if not isinstance(facts, dict):
-        raise InputError(f"{path}: not a JSON object")
+    facts = _facts(folder, name)
     tensors: dict[str, Tensor] = {}
     for candidate in (folder / f"{name}.safetensors", folder / f"{name}.io.safetensors"):
         if candidate.exists():
@@ -79,8 +86,25 @@ def read_case(folder: Path, name: str) -> Case:
         tensors |= load_tensors(folder / facts["io"])
     kind = _kind(facts, tensors)
     if kind is None:
-        raise InputError(f"case {name}: its contents are of no known kind")
+        raise InputError(
+            f"case {name}: its contents are of no known kind",
+            hint=None if tensors else f"no tensors were found beside {name}.json",
+        )
     return Case(name, kind, facts, tensors, folder)
+
+
+def _json_names(folder: Path) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+def _facts(folder: Path, name: str) -> Mapping[str, Any]:
+    """What NAME.json holds; nothing where that is no object."""
+    path = folder / f"{name}.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not readable as JSON ({error})") from error
+    return facts if isinstance(facts, dict) else {}
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

@@ -51,7 +51,7 @@ def verify_stream(case: Case, device: torch.device, dtype: torch.dtype) -> CaseR
             if "y" in intermediates:
                 text = network.attention_y_norm(network.y_embedder(run.clip.text.embeds))
                 comparison.add("intermediates: y", "y", text, intermediates["y"])
-        done = session.step(_compare_steps(comparison, chunk, want))
+        done = session.step(_compare_steps(comparison, sampler, chunk, want))
         _compare_memory(comparison, done, want)
         name = f"c{chunk.index}.clean.model_out"
         if name in want:  # the clean pass's own output, which rendering has no use for
@@ -108,7 +108,10 @@ def case_clip(tensors: dict[str, Tensor], *, guided: bool) -> Clip:
     """The conditioning of a case; latent 0 of its noise is the encoded first frame."""
     camera = None
     if "in.camera_conditions" in tensors:
-        camera = TensorCamera(tensors["in.camera_conditions"], tensors["in.chunk_plucker"])
+        batch = tensors["in.noise"].shape[0]  # under guidance a case may hold the camera twice
+        camera = TensorCamera(
+            tensors["in.camera_conditions"][:batch], tensors["in.chunk_plucker"][:batch]
+        )
     negative = None
     if guided:
         if "in.neg_embeds" not in tensors:
@@ -118,17 +121,25 @@ def case_clip(tensors: dict[str, Tensor], *, guided: bool) -> Clip:
     return Clip(tensors["in.noise"][:, :, :1], text, negative, camera)
 
 
-def _compare_steps(comparison: Comparison, chunk: Chunk, want: dict[str, Tensor]) -> OnStep:
-    """Compares a chunk's steps as the session reports them."""
+def _compare_steps(
+    comparison: Comparison, sampler: Sampler, chunk: Chunk, want: dict[str, Tensor]
+) -> OnStep:
+    """Compares a chunk's steps as the session reports them.
+
+    Under guidance a case holds the network's output for [negative, positive], or what guidance
+    made of it: the batch tells which.
+    """
 
     def compare(done: StepDone) -> None:
-        prefix = f"c{chunk.index}.s{done.step}"
-        for quantity, name, have in (
-            ("velocity", f"{prefix}.model_out", done.output),
-            ("latents", f"{prefix}.latents", done.latents),
-        ):
-            if name in want:
-                comparison.add(quantity, name, have, want[name])
+        output, latents = want.get(f"c{chunk.index}.s{done.step}.model_out"), done.latents
+        place = f"c{chunk.index}.s{done.step}"
+        if output is not None:
+            guided = output.shape[0] == latents.shape[0]
+            have = sampler.guide(done.output) if guided else done.output
+            comparison.add("velocity", f"{place}.model_out", have, output)
+        if f"{place}.latents" in want:
+            name = f"{place}.latents"
+            comparison.add("latents", name, latents, want[name])
 
     return compare
 

@@ -155,7 +155,7 @@ def _files(table: Mapping[str, Any], source: Path) -> dict[str, FileFacts]:
         if not isinstance(facts, dict):
             raise WeightsError(f"{source}: the facts of {name} are missing")
         size, sha256 = facts.get("bytes"), facts.get("sha256")
-        if not isinstance(size, int) or not isinstance(sha256, str):
+        if type(size) is not int or not isinstance(sha256, str):
             raise WeightsError(f"{source}: bytes or sha256 of {name} are missing")
         files[name] = FileFacts(bytes=size, sha256=sha256)
     return files

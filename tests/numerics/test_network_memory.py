@@ -1,10 +1,12 @@
 """The two verbs: `velocity` changes nothing, `absorb` returns storage of its own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
 from toy import (
+    CONFIG,
     SIZE,
     all_tensors,
     assert_same,
@@ -13,6 +15,7 @@ from toy import (
     nothing_yet,
     toy_camera,
     toy_latents,
+    toy_network,
     toy_text,
 )
 
@@ -84,8 +87,13 @@ def test_the_past_matters(network: Network) -> None:
 
 @pytest.mark.parametrize("latents", [1, 4])
 @pytest.mark.parametrize("camera", [True, False], ids=["camera", "no camera"])
-def test_memory_has_storage_of_its_own(network: Network, latents: int, camera: bool) -> None:
-    """A slice of a pass's activations would keep all of them alive until the next chunk."""
+@pytest.mark.parametrize("blocks", [4, 5])
+def test_memory_has_storage_of_its_own(blocks: int, latents: int, camera: bool) -> None:
+    """A slice of a pass's activations would keep all of them alive until the next chunk.
+
+    With 5 blocks the softmax block is not the last, which goes another way.
+    """
+    network = toy_network(replace(CONFIG, blocks=blocks))
     x = toy_latents(2, latents, SIZE)
     seen = CAMERA if camera else None
     context = contexts(network, TEXT, seen, range(latents))
@@ -113,10 +121,11 @@ def test_memory_does_not_follow_its_sources(network: Network) -> None:
 
 
 def test_without_a_camera_its_memory_stays_empty(network: Network) -> None:
-    past = nothing_yet(network, 2, SIZE)
     context = contexts(network, TEXT, None, range(3))
-    x = toy_latents(2, 3, SIZE)
-    for memory in network.absorb(x, at_timestep(network, 0, 3), context, past):
+    x, time = toy_latents(2, 3, SIZE), at_timestep(network, 0, 3)
+    past = WindowMemory(network.empty_memory(2, 6), {})
+    past = past.extend(0, network.absorb(x, time, context, past.view(())), keep=(0,))
+    for memory in network.absorb(x, time, context, past.view((0,))):
         if isinstance(memory, DeltaMemory):
             assert not memory.camera.any()
             assert memory.state.any()

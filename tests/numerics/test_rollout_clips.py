@@ -1,5 +1,7 @@
 """What holds for whole clips: prefixes, bounded memory, the pinned first latent."""
 
+import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,6 +10,8 @@ from toy import (
     CONFIG,
     SIZE,
     STEPS,
+    all_tensors,
+    at_timestep,
     error,
     nothing_yet,
     render,
@@ -93,6 +97,25 @@ def test_the_first_latent_never_moves(network32: Network, first_chunk: int) -> N
     assert torch.equal(chunks[0].latents[:, :, :1], clip.first_latent)
 
 
+def test_the_first_latent_is_put_back_and_not_just_left_alone(network32: Network) -> None:
+    """x + 0·v is not x where x is −0, or where the network's output is not finite."""
+    plan, clip = toy_plan(3), toy_clip(3, dtype=torch.float32)
+    first = clip.first_latent.clone()
+    first[0, :4] = -0.0
+    network = copy.deepcopy(network32)
+
+    def spoil(_module: object, _inputs: object, output: torch.Tensor) -> torch.Tensor:
+        return output.index_fill(1, torch.tensor([0]), torch.inf)
+
+    network.final_layer.register_forward_hook(spoil)
+    noise = toy_noise(plan, dtype=torch.float32)
+    for one in (network32, network):
+        (chunk,), _ = render(toy_session(one), replace(clip, first_latent=first), plan, noise)
+        got = chunk.latents[:, :, :1]
+        assert torch.equal(got, first)
+        assert torch.equal(got.signbit(), first.signbit())
+
+
 def test_only_the_clips_first_latent_is_pinned() -> None:
     assert pinned_frames(Chunk(0, 0, 3, 0, 17, ())) == (True, False, False)
     assert pinned_frames(Chunk(1, 3, 5, 17, 33, (0,))) == (False, False)
@@ -132,3 +155,19 @@ def test_the_network_is_told_zero_for_the_pinned_latent_and_then_the_steps(
         fall = torch.tensor([t / 1000 for t in timesteps], dtype=torch.float32).double()
         after = torch.tensor([0, 0.727, 0.727] if done.step == 0 else [0, 0, 0]).double()
         assert error(done.latents, x + (after - fall)[:, None, None] * v) <= 1e-9
+
+
+def test_the_clean_pass_is_at_timestep_zero(network: Network) -> None:
+    plan, clip = toy_plan(3), toy_clip(3)
+    (chunk,), _ = render(toy_session(network), clip, plan, toy_noise(plan))
+    assert clip.camera is not None
+    text = network.text_context(clip.text.embeds, clip.text.mask)
+    camera = clip.camera.chunk(0, 3)
+    context = network.chunk_context(text, camera, latents=range(3), size=SIZE)
+    past = nothing_yet(network, 1, SIZE)
+    for timestep, near in ((0, True), (1, False)):
+        time = at_timestep(network, timestep, 3)
+        want = all_tensors(network.absorb(chunk.latents, time, context, past))
+        got = all_tensors(chunk.absorbed)
+        assert got.keys() == want.keys()
+        assert (max(error(got[name], want[name]) for name in want) <= 1e-9) == near

@@ -286,8 +286,11 @@ def test_replay_takes_whole_chunks(network32: Network, clip: Clip) -> None:
 def test_a_clip_for_another_network_is_refused(network32: Network, clip: Clip) -> None:
     session = toy_session(network32)
     wide = replace(clip, first_latent=torch.zeros(1, 9, 1, 2, 3))
+    session.start(clip, toy_plan(3), NOISE)
     with pytest.raises(SessionError, match="the first latent's channels: 9, the network has 8"):
         session.start(wide, toy_plan(3), NOISE)
+    with pytest.raises(SessionError, match="no clip in progress"):
+        session.step()  # the clip before was dropped all the same
     embeds = torch.zeros(1, 6, 21)
     foreign = replace(clip, text=replace(clip.text, embeds=embeds))
     with pytest.raises(SessionError, match="the prompt's channels: 21, the network has 20"):
