@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+from sanawm_cli.errors import SessionError
 from sanawm_cli.model.memory import AttentionMemory, BlockMemory, DeltaMemory, KeyValue
 
 Segment = Mapping[int, AttentionMemory]
@@ -58,9 +59,9 @@ class WindowMemory:
                     yield from _named(f"chunk.{chunk}.{block}.{branch}", getattr(attention, branch))
 
     def with_tensors(self, tensors: Mapping[str, Tensor]) -> "WindowMemory":
-        """The memory that `named_tensors` was read from; `self` gives the kinds of blocks.
+        """The memory that `named_tensors` was read from; `self` is one of the same shapes.
 
-        Raises KeyError naming a tensor that is missing.
+        Raises SessionError naming a tensor that is missing or of another shape or precision.
         """
         latest = tuple(
             _filled(f"latest.{block}", memory, tensors) for block, memory in enumerate(self.latest)
@@ -70,8 +71,8 @@ class WindowMemory:
             chunk: {
                 block: replace(
                     memory,
-                    main=_key_value(f"chunk.{chunk}.{block}.main", tensors),
-                    camera=_key_value(f"chunk.{chunk}.{block}.camera", tensors),
+                    main=_key_value(f"chunk.{chunk}.{block}.main", memory.main, tensors),
+                    camera=_key_value(f"chunk.{chunk}.{block}.camera", memory.camera, tensors),
                 )
                 for block, memory in enumerate(latest)
                 if isinstance(memory, AttentionMemory)
@@ -128,7 +129,9 @@ def _named(prefix: str, memory: BlockMemory | KeyValue) -> Iterator[tuple[str, T
 
 
 def _filled(prefix: str, like: BlockMemory, tensors: Mapping[str, Tensor]) -> BlockMemory:
-    found = {name: tensors[f"{prefix}.{name}"] for name, _ in _tensor_fields(like)}
+    found = {
+        name: _found(f"{prefix}.{name}", value, tensors) for name, value in _tensor_fields(like)
+    }
     return replace(like, **found)  # type: ignore[arg-type]  # every one of them is a tensor
 
 
@@ -136,5 +139,27 @@ def _tensor_fields(memory: BlockMemory) -> list[tuple[str, Tensor]]:
     return [(name.removeprefix("."), value) for name, value in _named("", memory)]
 
 
-def _key_value(prefix: str, tensors: Mapping[str, Tensor]) -> KeyValue:
-    return KeyValue(tensors[f"{prefix}.key"], tensors[f"{prefix}.value"])
+def _key_value(prefix: str, like: KeyValue, tensors: Mapping[str, Tensor]) -> KeyValue:
+    """`like` has no tokens: their number is the one thing that may differ."""
+    key = _found(f"{prefix}.key", like.key, tensors, tokens_axis=2)
+    value = _found(f"{prefix}.value", like.value, tensors, tokens_axis=2)
+    return KeyValue(key, value)
+
+
+def _found(
+    name: str, like: Tensor, tensors: Mapping[str, Tensor], *, tokens_axis: int | None = None
+) -> Tensor:
+    """A tensor by name, which must be as `like` is, except along `tokens_axis`."""
+    found = tensors.get(name)
+    if found is None:
+        raise SessionError(f"the session's state has no tensor {name}")
+    shapes = [list(t.shape) for t in (found, like)]
+    if tokens_axis is not None and found.ndim == like.ndim:
+        for shape in shapes:
+            del shape[tokens_axis]
+    if shapes[0] != shapes[1] or found.dtype != like.dtype:
+        raise SessionError(
+            f"the session's state has {name} as {tuple(found.shape)} {found.dtype}, "
+            f"this network needs {tuple(like.shape)} {like.dtype}"
+        )
+    return found

@@ -125,7 +125,10 @@ def progress(clip: ResolvedClip, machine: "Machine", *, quiet: bool) -> Iterator
 
 
 class _LiveBar:
-    """One bar over all passes of the network, with chunk, step, frames, fps and time to go."""
+    """One bar over all passes of the network, with chunk, step, frames, fps and time to go.
+
+    Drawn anew at each event, for nothing moves between two: no thread competes with the render.
+    """
 
     def __init__(self, console: Console, plan: Plan) -> None:
         self._console, self._plan = console, plan
@@ -136,6 +139,7 @@ class _LiveBar:
             TextColumn("{task.fields[tail]}"),
             console=console,
             transient=True,
+            auto_refresh=False,
         )
         self._task = self._bar.add_task("loading", total=None, tail="")
         self._began = time.perf_counter()
@@ -168,6 +172,7 @@ class _LiveBar:
                 self._console.print(f"note: {escape(text)}")
             case _:
                 self._bar.update(self._task, description=event.stage)
+        self._bar.refresh()
 
     def _tail(self) -> str:
         """Frames, rate and time to go, from the chunks finished so far."""

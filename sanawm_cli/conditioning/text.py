@@ -39,7 +39,8 @@ class ByteTextEncoder(nn.Module):
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
         self.config = config
-        self.embed = nn.Embedding(256, config.channels)
+        # Without the initial draw: on the meta device it makes torch import its compiler (2 s).
+        self.embed = nn.Embedding.from_pretrained(torch.empty(256, config.channels))
 
     def encode(self, prompt: str) -> EncodedPrompt:
         """Embeddings 1 l c of the prompt's first `config.tokens` bytes, and how many were left."""
@@ -101,7 +102,8 @@ def _embeds(
     mask = (mask[None] if mask.ndim == 1 else mask).bool()
     if mask.shape != embeds.shape[:2]:
         raise InputError(
-            f"{path}: {mask_name} is {tuple(mask.shape)}, expected ({embeds.shape[1]},)"
+            f"{path}: {mask_name} is {tuple(tensors[mask_name].shape)}, "
+            f"expected ({embeds.shape[1]},)"
         )
     values = embeds.float()
     if not embeds.is_floating_point() or not bool(torch.isfinite(values).all()):

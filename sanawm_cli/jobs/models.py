@@ -15,6 +15,14 @@ VAE_FILE = "vae.safetensors"
 TEXT_FILE = "text.safetensors"
 
 
+def check_listed(folder: ModelFolder) -> None:
+    """Raise WeightsError unless the folder lists every file that a render loads."""
+    folder.file(NETWORK_FILE)
+    folder.file(VAE_FILE)
+    if folder.text.kind == "bytes":
+        folder.file(TEXT_FILE)
+
+
 def load_network(folder: ModelFolder, machine: Machine) -> Network:
     """The diffusion transformer. Raises WeightsError when the file does not fit."""
     with torch.device("meta"):

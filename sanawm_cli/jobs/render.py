@@ -20,7 +20,7 @@ from sanawm_cli.jobs.conditions import (
 )
 from sanawm_cli.jobs.events import ChunkDone, OnEvent, PassDone, RenderBegan, StageBegan
 from sanawm_cli.jobs.machine import Machine, compute_threads, memory_errors, peak_memory_bytes
-from sanawm_cli.jobs.models import load_network, load_vae
+from sanawm_cli.jobs.models import check_listed, load_network, load_vae
 from sanawm_cli.jobs.report import RenderReport, sidecar_content
 from sanawm_cli.jobs.request import ClipRequest
 from sanawm_cli.jobs.resolve import ResolvedClip
@@ -47,9 +47,10 @@ def check_render(
 ) -> None:
     """Raise, before any weights are loaded, what would stop the render later.
 
-    InputError or UsageError for embeddings that do not fit, OutputError for a video that could
-    not be written, or only over an input.
+    WeightsError for a model without all its parts, InputError or UsageError for embeddings that
+    do not fit, OutputError for a video that could not be written, or only over an input.
     """
+    check_listed(clip.model)
     saved_prompts(clip)
     check_target(output, overwrite=overwrite)
     check_picture_size(clip.resolved.preset.video)

@@ -69,5 +69,7 @@ def text_context(text: Tensor, mask: Tensor, blocks: list[CrossAttention]) -> Te
     """
     used = mask.any(0)
     text, mask = text[:, used], mask[:, used]
+    # Zeros, so that a padding token cannot matter even if its embedding is NaN (0 · NaN is NaN).
+    text = text.masked_fill(~mask[..., None], 0)
     padding = None if bool(mask.all()) else mask[:, None, None, :]
     return TextContext(tuple(block.read_text(text) for block in blocks), padding)

@@ -35,7 +35,7 @@ OnStep = Callable[[StepDone], None]
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """How a chunk is denoised. With `cfg_scale` above 1 the batch is [negative, positive]."""
+    """How a chunk is denoised. Any `cfg_scale` but 1 makes the batch [negative, positive]."""
 
     schedule: Schedule
     cfg_scale: float

@@ -11,6 +11,11 @@ from torch import Tensor
 class Noise(Protocol):
     """Where a rollout gets its noise."""
 
+    @property
+    def label(self) -> str:
+        """What it is, in words: a session goes on only with the same."""
+        ...
+
     def latents(self, start: int, stop: int) -> Tensor:
         """Noise of latents [start, stop), b c t h w."""
         ...
@@ -28,6 +33,11 @@ class FrameNoise:
     shape: tuple[int, int, int]
     device: torch.device
 
+    @property
+    def label(self) -> str:
+        """Mode and seed."""
+        return f"frame noise of seed {self.seed}"
+
     def latents(self, start: int, stop: int) -> Tensor:
         """Noise of latents [start, stop), 1 c t h w float32."""
         drawn = [self._latent(index) for index in range(start, stop)]
@@ -44,6 +54,7 @@ class TensorNoise:
     """Noise drawn beforehand, b c t h w: reference runs, and the "horizon" mode."""
 
     noise: Tensor
+    label: str = "given noise"
 
     def latents(self, start: int, stop: int) -> Tensor:
         """Noise of latents [start, stop), b c t h w."""
@@ -59,4 +70,4 @@ def horizon_noise(
     """
     generator = torch.Generator(device).manual_seed(seed)
     drawn = torch.randn((1, *shape), generator=generator, device=device, dtype=dtype)
-    return TensorNoise(drawn.float())
+    return TensorNoise(drawn.float(), f"horizon noise of seed {seed}")

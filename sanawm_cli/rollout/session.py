@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sanawm_cli.cache.window import WindowMemory
 from sanawm_cli.conditioning.clip import Clip, tensor_fingerprint
-from sanawm_cli.errors import SessionError
+from sanawm_cli.errors import NumericsError, SessionError
 from sanawm_cli.model.context import ChunkContext, TextContext, TimeTable
 from sanawm_cli.model.dit import Network
 from sanawm_cli.model.memory import BlockMemory
@@ -91,7 +91,7 @@ class RolloutSession:
                 clip_text(self._network, clip, self._sampler),
                 self._network.time_table((0, *self._sampler.schedule.timesteps)),
                 memory,
-                self._facts(clip, plan),
+                self._facts(clip, plan, noise),
                 next_chunk=0,
             )
 
@@ -121,10 +121,14 @@ class RolloutSession:
         """
         running = self._in_progress()
         chunk = self._next(running)
-        if latents.shape[2] != chunk.latents:
+        shape = list(running.clip.first_latent.shape)
+        shape[2] = chunk.latents
+        if list(latents.shape) != shape:
             raise SessionError(
-                f"chunk {chunk.index} has {chunk.latents} latents, {latents.shape[2]} were given"
+                f"chunk {chunk.index} has latents {tuple(shape)}, {tuple(latents.shape)} were given"
             )
+        if not bool(torch.isfinite(latents).all()):
+            raise NumericsError(f"the latents given for chunk {chunk.index} are not finite")
         with torch.inference_mode():
             context = self._context(running, chunk)
             self._absorb(running, chunk, latents, context)
@@ -149,7 +153,10 @@ class RolloutSession:
         return SessionState(dict(running.memory.named_tensors()), running.facts, running.next_chunk)
 
     def restore(self, clip: Clip, plan: Plan, noise: Noise, state: SessionState) -> None:
-        """Go on from `state`. Raises SessionError naming what differs from when it was taken."""
+        """Go on from `state`. Raises SessionError naming what differs from when it was taken.
+
+        The camera's numbers are not compared: a clip that is extended brings a longer path.
+        """
         self.start(clip, plan, noise)
         running = self._in_progress()
         for name in sorted({*running.facts, *state.facts}):
@@ -157,11 +164,16 @@ class RolloutSession:
             if then != now:
                 self.close()
                 raise SessionError(f"the session was started with {name} {then}, now it is {now}")
-        try:
-            memory = running.memory.with_tensors(state.tensors)
-        except KeyError as missing:
-            self.close()
-            raise SessionError(f"the session's state has no tensor {missing}") from missing
+        self.close()  # a state that is refused leaves no half-started session behind
+        memory = running.memory.with_tensors(state.tensors)
+        if not 0 <= state.next_chunk <= len(plan.chunks):
+            raise SessionError(f"the session's state is of chunk {state.next_chunk}, of no plan")
+        needed = plan.kept_after(state.next_chunk - 1) if state.next_chunk else ()
+        if tuple(memory.segments) != needed:
+            raise SessionError(
+                f"the session's state holds chunks {tuple(memory.segments)}, "
+                f"chunk {state.next_chunk} needs {needed}"
+            )
         self._running = replace(running, memory=memory, next_chunk=state.next_chunk)
 
     # --- the parts of a step ------------------------------------------------------------------
@@ -208,14 +220,18 @@ class RolloutSession:
 
     def _check(self, clip: Clip) -> None:
         config = self._network.config
-        for name, have, want in (
+        checks = [
             ("the first latent's channels", clip.first_latent.shape[1], config.latent_channels),
             ("the prompt's channels", clip.text.embeds.shape[2], config.text_channels),
-        ):
+        ]
+        if clip.negative is not None:
+            channels = clip.negative.embeds.shape[2]
+            checks.append(("the negative prompt's channels", channels, config.text_channels))
+        for name, have, want in checks:
             if have != want:
                 raise SessionError(f"{name}: {have}, the network has {want}")
 
-    def _facts(self, clip: Clip, plan: Plan) -> Mapping[str, str]:
+    def _facts(self, clip: Clip, plan: Plan, noise: Noise) -> Mapping[str, str]:
         """What must be the same for a state to be continued."""
         texts = [clip.text] if clip.negative is None else [clip.text, clip.negative]
         tensors = [clip.first_latent, *(t for text in texts for t in (text.embeds, text.mask))]
@@ -231,5 +247,6 @@ class RolloutSession:
             "cfg scale": str(self._sampler.cfg_scale),
             "chunk plan": chunks,
             "conditioning": tensor_fingerprint(*tensors),
+            "noise": noise.label,
             "camera branch": "off" if clip.camera is None else "on",
         }

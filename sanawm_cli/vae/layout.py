@@ -55,8 +55,7 @@ def encoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
 def decoder_stages(config: VaeConfig) -> tuple[Stage, ...]:
     """The decoder's stages, coarsest first.
 
-    As in the published config files, channels and layers are listed finest first, strides and factors
-    are not.
+    Channels and layers are listed finest first, as published; strides and factors are not.
     Raises WeightsError when the channels, layers and strides do not fit each other.
     """
     channels = config.decoder_channels[::-1]

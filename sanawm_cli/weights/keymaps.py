@@ -39,12 +39,13 @@ def is_ignored(name: str, config: NetworkConfig) -> bool:
     """
     if name == "pos_embed" or name == "y_embedder.y_embedding":
         return True
-    if name.startswith("raymap_embedder.") or re.fullmatch(r"blocks\.\d+\.attn\.recall_gate", name):
+    if name.startswith("raymap_embedder."):
         return True
     gate = re.fullmatch(r"blocks\.(\d+)\.attn\.(\w+)(\.weight|\.bias)?", name)
-    if gate is None or gate[2] not in _SOFTMAX_GATES or int(gate[1]) >= config.blocks:
+    if gate is None or int(gate[1]) >= config.blocks:
         return False
-    return config.kinds[int(gate[1])] == "softmax"
+    softmax = config.kinds[int(gate[1])] == "softmax"
+    return gate[2] == "recall_gate" or (softmax and gate[2] in _SOFTMAX_GATES)
 
 
 def ignored_shapes(config: NetworkConfig, text_tokens: int) -> dict[str, Shape]:

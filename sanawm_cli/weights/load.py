@@ -57,7 +57,10 @@ def load_into(
                 wide = torch.promote_types(dtype, torch.float32)
                 kept = wide if keeps_float32(each.name) else dtype
                 tensor = own_storage(file.get_tensor(each.raw), device, kept)
-                module.load_state_dict({each.name: tensor}, strict=False, assign=True)
+                # Into its own layer: the whole module would be walked anew for every tensor.
+                layer, _, own = each.name.rpartition(".")
+                part_of = module.get_submodule(layer)
+                part_of.load_state_dict({own: tensor}, strict=False, assign=True)
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{path}: not a readable safetensors file: {error}") from error
     module.requires_grad_(False)

@@ -1,6 +1,9 @@
 """Running the command line inside the test's process, and making what it reads."""
 
+import hashlib
 import json
+import shutil
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -9,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from sanawm_cli.cli.main import run
 
@@ -81,3 +86,24 @@ def snapshot(folder: Path) -> dict[str, bytes | None]:
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
     }
+
+
+def copied_model(folder: Path) -> Path:
+    """The tiny preset's model, to be damaged."""
+    return Path(shutil.copytree(ROOT / "presets" / "tiny", folder))
+
+
+def record(model: Path, file: str) -> None:
+    """Make model.json say of a file what is true now."""
+    told = json.loads((model / "model.json").read_text())
+    data = (model / file).read_bytes()
+    told["files"][file] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (model / "model.json").write_text(json.dumps(told))
+
+
+def change_tensor(model: Path, file: str, name: str, change: Callable[[Tensor], Tensor]) -> None:
+    """Write one tensor anew and record the file: a model that is whole, and other."""
+    tensors = load_file(model / file)
+    tensors[name] = change(tensors[name]).contiguous()
+    save_file(tensors, model / file)
+    record(model, file)

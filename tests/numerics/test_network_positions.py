@@ -116,8 +116,8 @@ def velocity(network: Network, before: int, here: int) -> Tensor:
 def test_only_distances_count_however_far_into_the_clip(network: Network) -> None:
     """A table that ends at 1024, or angles in float32, would show here."""
     near = velocity(network, 0, 3)
-    assert error(velocity(network, 5000, 5003), near) <= 1e-5
-    assert error(velocity(network, 1022, 1025), near) <= 1e-5
+    assert error(velocity(network, 5000, 5003), near) <= 1e-6
+    assert error(velocity(network, 1022, 1025), near) <= 1e-6
     assert error(velocity(network, 5000, 5004), near) > 1e-3
     assert error(velocity(network, 0, 1026), velocity(network, 0, 2050)) > 1e-3
 
@@ -159,4 +159,4 @@ def test_context_and_nothing_before(network: Network) -> None:
     time = at_timestep(network, 300, 2)
     past = nothing_yet(network, 1, SIZE)
     near, distant = (network.velocity(x, time, context, past) for context in (here, far))
-    assert error(near, distant) <= 1e-5
+    assert error(near, distant) <= 1e-6

@@ -22,6 +22,7 @@ from toy import (
     toy_session,
 )
 
+from sanawm_cli.conditioning.clip import TensorCamera
 from sanawm_cli.model.dit import Network
 from sanawm_cli.plan.chunks import Chunk
 from sanawm_cli.preset.settings import Window
@@ -61,6 +62,22 @@ def test_memory_stops_growing(network32: Network, window: int, sink: bool) -> No
     grown = [b - a for a, b in pairwise(held[:window])]
     keys = 2 * 2 * (2 * 6) * CONFIG.width * 4  # key and value, two branches, tokens, float32
     assert grown == [keys] * (window - 1)
+
+
+def test_a_chunk_sees_the_camera_of_its_own_latents(network32: Network) -> None:
+    """Another camera from latent 3 on: chunk 0 is the same, chunk 1 is not."""
+    plan, clip = toy_plan(3, 2), toy_clip(5, dtype=torch.float32)
+    noise = toy_noise(plan, dtype=torch.float32)
+    assert isinstance(clip.camera, TensorCamera)
+    first = render(toy_session(network32), clip, plan, noise)[0]
+    for part in ("raymap", "plucker"):
+        numbers = getattr(clip.camera, part).clone()
+        axis = 1 if part == "raymap" else 2
+        numbers.narrow(axis, 3, 2).mul_(1.5)
+        camera = replace(clip.camera, **{part: numbers})
+        other = render(toy_session(network32), replace(clip, camera=camera), plan, noise)[0]
+        assert torch.equal(other[0].latents, first[0].latents)
+        assert error(other[1].latents, first[1].latents) > 1e-3
 
 
 def test_an_unbounded_memory_grows(network32: Network) -> None:

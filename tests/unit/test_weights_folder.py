@@ -267,7 +267,7 @@ def test_a_hash_is_of_all_of_a_long_file(tmp_path: Path) -> None:
 
 def test_the_fingerprint_is_of_names_and_hashes(tmp_path: Path) -> None:
     model = small_model(tmp_path)
-    backwards = replace(model, files=dict(reversed(model.files.items())))
+    backwards = replace(model, files=dict(reversed(list(model.files.items()))))
     assert backwards.fingerprint == model.fingerprint
     assert replace(model, name="other").fingerprint == model.fingerprint
     for name, known in model.files.items():

@@ -1,0 +1,1 @@
+"""Scripts and packages for working on the renderer. The renderer never imports them."""

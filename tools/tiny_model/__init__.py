@@ -1,0 +1,1 @@
+"""How the miniature's weights are made. The renderer never imports any of it."""
