@@ -233,7 +233,7 @@ def test_every_tensor_of_a_state_is_needed(
     session = toy_session(network32, steps=(700, 0))
     for name in taken.tensors:
         rest = {other: t for other, t in taken.tensors.items() if other != name}
-        with pytest.raises(SessionError, match=f"has no tensor '{re.escape(name)}'"):
+        with pytest.raises(SessionError, match=f"has no tensor {re.escape(name)}$"):
             session.restore(clip, toy_plan(*SIZES), NOISE, replace(taken, tensors=rest))
 
 
@@ -278,7 +278,9 @@ def test_there_is_nothing_after_the_last_chunk(network32: Network, clip: Clip) -
 def test_replay_takes_whole_chunks(network32: Network, clip: Clip) -> None:
     session = toy_session(network32)
     session.start(clip, toy_plan(*SIZES), NOISE)
-    with pytest.raises(SessionError, match="chunk 0 has 3 latents, 2 were given"):
+    with pytest.raises(
+        SessionError, match=r"chunk 0 has latents \(1, 8, 3, 2, 3\), \(1, 8, 2, 2, 3\) were given"
+    ):
         session.replay(torch.zeros(1, 8, 2, 2, 3))
     assert session.next_chunk == 0
 
@@ -302,6 +304,8 @@ def test_noise_is_only_asked_for_what_is_rendered(network32: Network, clip: Clip
     asked: list[tuple[int, int]] = []
 
     class Watched:
+        label = "watched"
+
         def latents(self, start: int, stop: int) -> torch.Tensor:
             asked.append((start, stop))
             return toy_noise(toy_plan(*SIZES), dtype=torch.float32).latents(start, stop)
