@@ -279,7 +279,7 @@ def test_replay_takes_whole_chunks(network32: Network, clip: Clip) -> None:
     session = toy_session(network32)
     session.start(clip, toy_plan(*SIZES), NOISE)
     with pytest.raises(
-        SessionError, match=r"chunk 0 has latents \(1, 8, 3, 2, 3\), \(1, 8, 2, 2, 3\) were given"
+        SessionError, match=r"chunk 0 has latents .*3\), .* were given"
     ):
         session.replay(torch.zeros(1, 8, 2, 2, 3))
     assert session.next_chunk == 0
