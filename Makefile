@@ -17,6 +17,7 @@ help: ## list the tasks
 	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /	/' | expand -t 10
 
 demo: $(VENV)/.installed ## install into .venv, then render a small clip on the CPU
+	@mkdir -p out
 	@$(BIN)/sanawm render --image $(DEMO_IMAGE) --prompt "$(DEMO_PROMPT)" \
 		--action "$(DEMO_ACTION)" -o out/demo.mp4 --overwrite
 
