@@ -1,7 +1,7 @@
 """Scenes as tensors: what `cast_torch` needs of them, padded to the same number of boxes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ class SceneBatch:
 
     placement: Tensor  # b 4 4
     half: Tensor  # b 2
-    wall_height: Tensor  # b
+    wall_top: Tensor  # b, its y
     tile: Tensor  # b
     stripe: Tensor  # b
     floor: Tensor  # b 2 3, as all colours from 0 to 1
@@ -27,6 +27,10 @@ class SceneBatch:
     colour: Tensor  # b k 3
     valid: Tensor  # b k, bool
 
+    def take(self, index: Tensor) -> "SceneBatch":
+        """The scenes at some indices."""
+        return SceneBatch(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
+
 
 def pack_scenes(scenes: Sequence[Scene]) -> SceneBatch:
     """The scenes in their order."""
@@ -34,7 +38,7 @@ def pack_scenes(scenes: Sequence[Scene]) -> SceneBatch:
     return SceneBatch(
         placement=torch.from_numpy(np.stack([placement(scene) for scene in scenes])),
         half=_numbers([scene.half for scene in scenes]),
-        wall_height=_numbers([scene.wall_height for scene in scenes]),
+        wall_top=_numbers([EYE - scene.wall_height for scene in scenes]),
         tile=_numbers([scene.tile for scene in scenes]),
         stripe=_numbers([scene.stripe for scene in scenes]),
         floor=_numbers([scene.palette.floor for scene in scenes]),

@@ -1,4 +1,4 @@
-"""What is to be painted of the boxes: see `forms`."""
+"""What is to be painted of the boxes: see `views`."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,9 @@ from torch import Tensor
 
 from tools.tiny_world import look
 from tools.tiny_world.batch import SceneBatch
-from tools.tiny_world.forms import Views, share
+from tools.tiny_world.rects import rectangles
 from tools.tiny_world.scene import EYE
+from tools.tiny_world.views import Views, constant, share
 
 NEVER = 1e3  # an inverse distance that is never the least, a cover that is whole
 EDGES = 6  # the outline of a box has no more
@@ -23,14 +24,14 @@ class BoxForms:
 
     near: Tensor  # n k 3, bool: whether a face across x, y, z can be seen
     inverse: Tensor  # n k 3 3: of these faces
-    cover: Tensor  # n k 6 3
+    cover: Tensor  # n k 6 3; nowhere for boxes that do not exist
     edges: Tensor  # n k, int: how many of the covers count
     seen: Tensor  # n k 3 3: covers of z over x, y over x, y over z
     facing: Tensor  # n k 3, brightness of the faces
     colour: Tensor  # n k 3
     light: Tensor  # n 3, brightness added by height, times inverse
     foot: Tensor  # n, brightness at the eye's height, if it went on rising
-    rectangle: Tensor  # n k 4, int; empty for boxes that do not exist
+    rectangle: Tensor  # n k 4, int; empty for those
 
 
 def box_forms(scenes: SceneBatch, views: Views) -> BoxForms:
@@ -50,21 +51,22 @@ def box_forms(scenes: SceneBatch, views: Views) -> BoxForms:
     # A ray may leave a slab that holds the eye on either side.
     far = [faces[1].where(below[..., None], faces[0]), faces[0].where(beyond[..., None], faces[1])]
     cover, edges = _outline(near, inverse, torch.stack(far, dim=3))
-    inverse = inverse.where(near[..., None], _constant(NEVER))
+    inverse = inverse.where(near[..., None], constant(NEVER))
     x, y, z = inverse.unbind(2)
     rise = (1 - look.BOX_FOOT) / look.BOX_RISE
-    valid = scenes.valid.gather(1, order)
+    valid = scenes.valid.gather(1, order)[..., None]
+    rectangle = rectangles(views.bounds(_edges(low, high)), height=views.height, width=views.width)
     return BoxForms(
         near=near,
         inverse=inverse,
-        cover=cover,
+        cover=cover.where(valid[..., None], constant(-1)),
         edges=edges,
         seen=torch.stack([share(x - z), share(x - y), share(z - y)], dim=2),
         facing=_facing(beyond),
         colour=colour,
         light=views.toward[:, 1] * -rise,
         foot=look.BOX_FOOT + rise * (EYE - views.eye[:, 1]),
-        rectangle=views.rectangles(_edges(low, high)) * valid[..., None],
+        rectangle=rectangle * valid,
     )
 
 
@@ -88,7 +90,7 @@ def _outline(near: Tensor, inverse: Tensor, far: Tensor) -> tuple[Tensor, Tensor
         [near[:, :, i] & ~(near[:, :, j] & (side == 1)) for i, j, side in pairs], dim=2
     )
     first = counts.int().argsort(dim=2, descending=True, stable=True)[:, :, :EDGES, None]
-    covers = covers.where(counts[..., None], _constant(NEVER))
+    covers = covers.where(counts[..., None], constant(NEVER))
     return covers.gather(2, first.expand(-1, -1, -1, 3)), counts.sum(2)
 
 
@@ -107,7 +109,3 @@ def _edges(low: Tensor, high: Tensor) -> Tensor:
     ends = [(a, a | 1 << bit) for bit in range(3) for a in range(8) if not a & 1 << bit]
     points = high[..., None, :].where(corners, low[..., None, :])
     return points[..., torch.tensor(ends), :]
-
-
-def _constant(value: float) -> Tensor:
-    return torch.tensor([0.0, 0.0, value], dtype=torch.float64)

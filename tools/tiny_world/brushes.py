@@ -1,12 +1,12 @@
-"""Painting with forms: what the painters of the yard and of the boxes share. float32, any device."""
+"""Painting with forms: what the painters of the yard and of the boxes share. float32."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from tools.tiny_world.forms import Texture
 from tools.tiny_world.lens import Intrinsics
+from tools.tiny_world.views import Texture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

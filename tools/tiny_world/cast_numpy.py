@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.tiny_world import look
+from tools.tiny_world.ground import gap_to_box
 from tools.tiny_world.lens import HEIGHT, WIDTH, Intrinsics, intrinsics
 from tools.tiny_world.palettes import Colour
-from tools.tiny_world.scene import EYE, Box, Scene, gap_to_box, placement
+from tools.tiny_world.scene import EYE, Box, Scene, placement
 
 Array = NDArray[np.float64]
 TINY = 1e-6
-NEAREST_ZERO = 0.05  # of inverse distances: nothing in a courtyard is further away than 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def stripes(along: Linear, inverse: Linear, period: float) -> Array:
 
     The place on the plane is along / inverse; `period` is the width of a pair of stripes.
     """
-    distance = 1 / np.maximum(inverse.at, NEAREST_ZERO)
+    distance = 1 / np.maximum(inverse.at, look.LEAST_INVERSE)
     place = along.at * distance
     right = (along.right - place * inverse.right) * distance
     down = (along.down - place * inverse.down) * distance
@@ -144,7 +144,9 @@ def floor(scene: Scene, view: View) -> Array:
     for axis, half in zip((0, 2), scene.half, strict=True):
         along = inverse * float(view.eye[axis]) + view.toward[axis]
         wave *= stripes(along, inverse, 2 * scene.tile)
-        edge = np.minimum(edge, half - np.abs(along.at / np.maximum(inverse.at, NEAREST_ZERO)))
+        edge = np.minimum(
+            edge, half - np.abs(along.at / np.maximum(inverse.at, look.LEAST_INVERSE))
+        )
     light = ramp(edge / look.EDGE_WIDTH, look.FLOOR_EDGE)
     return two_tone(scene.palette.floor, wave, light)
 
@@ -185,7 +187,7 @@ def above(view: View, inverse: Linear, y: float) -> Linear:
 
 def drop(view: View, inverse: Array) -> Array:
     """The y at which rays of a given inverse distance end."""
-    return np.asarray(view.eye[1] + view.toward[1].at / np.maximum(inverse, NEAREST_ZERO))
+    return np.asarray(view.eye[1] + view.toward[1].at / np.maximum(inverse, look.LEAST_INVERSE))
 
 
 def solid(box: Box, view: View) -> tuple[Array, Array]:

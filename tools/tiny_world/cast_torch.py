@@ -5,19 +5,17 @@ time: each thing only within its rectangle, in arrays that stay in the cache. A 
 them, and is given larger groups.
 """
 
-from collections.abc import Sequence
-from dataclasses import fields
-
 import torch
 from torch import Tensor
 
-from tools.tiny_world.batch import SceneBatch, pack_scenes
+from tools.tiny_world.batch import SceneBatch
 from tools.tiny_world.box_forms import box_forms
 from tools.tiny_world.brushes import Grid, make_grid
-from tools.tiny_world.forms import Views, floor_forms, look_from, wall_forms
 from tools.tiny_world.lens import HEIGHT, WIDTH, Intrinsics, intrinsics
 from tools.tiny_world.paint_boxes import box_brush, paint_boxes
 from tools.tiny_world.paint_yard import paint_yard, yard_brush
+from tools.tiny_world.views import Views, look_from
+from tools.tiny_world.yard_forms import floor_forms, wall_forms
 
 CHUNK = 64  # poses whose forms are made at once: more of them are no quicker
 
@@ -47,7 +45,7 @@ def cast(
     for start in range(0, len(flat), CHUNK):
         rows = torch.arange(start, min(start + CHUNK, len(flat)))
         views = look_from(flat[rows], lens, height=height, width=width)
-        _cast_chunk(_take(scenes, rows // count), views, grid, group, out[start : start + CHUNK])
+        _cast_chunk(scenes.take(rows // count), views, grid, group, out[start : start + CHUNK])
     return out.view(*poses.shape[:2], height, width, 3)
 
 
@@ -63,8 +61,3 @@ def _cast_chunk(scenes: SceneBatch, views: Views, grid: Grid, group: int, out: T
         paint_yard(canvas, yard, poses)
         paint_boxes(canvas, boxes, poses)
         out[poses] = canvas.add_(0.5).to(torch.uint8).permute(0, 2, 3, 1)
-
-
-def _take(scenes: SceneBatch, index: Tensor) -> SceneBatch:
-    """The scenes at some indices."""
-    return SceneBatch(**{f.name: getattr(scenes, f.name)[index] for f in fields(scenes)})

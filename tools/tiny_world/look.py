@@ -16,4 +16,6 @@ BOX_RISE = 0.2
 
 SKY_RISE = 1.9  # the zenith's colour is reached where the sine of elevation is 1 / SKY_RISE
 
+# Inverse distances are not allowed below this: nothing in a courtyard is 20 units away.
+LEAST_INVERSE = 0.05
 LAP = 1.0  # pixels by which a wall reaches under the next one: as wide as an edge is soft

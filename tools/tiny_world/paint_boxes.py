@@ -8,7 +8,6 @@ from torch import Tensor
 from tools.tiny_world import look
 from tools.tiny_world.box_forms import BoxForms
 from tools.tiny_world.brushes import Grid, Rectangle, Sums, union
-from tools.tiny_world.cast_numpy import NEAREST_ZERO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,7 +62,7 @@ def _tone(brush: BoxBrush, poses: slice, k: int, r: Rectangle, axes: list[int]) 
     inverse = brush.inverse.on(poses, r, k, axes[0])
     for axis in axes[1:]:
         torch.minimum(inverse, brush.inverse.on(poses, r, k, axis), out=inverse)
-    height = inverse.clamp_(min=NEAREST_ZERO).reciprocal_().mul_(brush.light[poses, r.rows])
+    height = inverse.clamp_(min=look.LEAST_INVERSE).reciprocal_().mul_(brush.light[poses, r.rows])
     tone = height.add_(brush.foot[poses]).clamp_(look.BOX_FOOT, 1)
     return tone.mul_(_facing(brush, poses, k, r, axes))
 

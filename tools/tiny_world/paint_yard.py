@@ -8,8 +8,8 @@ from torch import Tensor
 from tools.tiny_world import look
 from tools.tiny_world.batch import SceneBatch
 from tools.tiny_world.brushes import Grid, Rectangle, Sums, two_tone, union, waves
-from tools.tiny_world.cast_numpy import NEAREST_ZERO
-from tools.tiny_world.forms import FloorForms, Views, WallForms
+from tools.tiny_world.views import Views
+from tools.tiny_world.yard_forms import FloorForms, WallForms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,9 +67,7 @@ def yard_brush(
         wall_cover=grid.spread(walls.cover),
         wall_light=grid.spread(walls.light),
         wall_cornice=grid.spread(walls.cornice),
-        wall_colours=grid.levels(
-            _mean_and_more(scenes.wall)[:, None] * facing[:, None, None]
-        ),
+        wall_colours=grid.levels(_mean_and_more(scenes.wall)[:, None] * facing[:, None, None]),
         wall_rectangle=walls.rectangle,
     )
 
@@ -98,7 +96,8 @@ def _paint_floor(canvas: Tensor, brush: YardBrush, poses: slice) -> None:
     r = Rectangle(
         top=int(brush.floor_first[poses].min()), bottom=brush.height, left=0, right=brush.width
     )
-    distance = brush.floor_inverse[poses, r.rows].clamp(min=NEAREST_ZERO).reciprocal_()  # g h 1
+    inverse = brush.floor_inverse[poses, r.rows]  # g h 1
+    distance = inverse.clamp(min=look.LEAST_INVERSE).reciprocal_()
     square = distance.square()
     wave, outside = [], []
     for i in (0, 1):
@@ -111,11 +110,9 @@ def _paint_floor(canvas: Tensor, brush: YardBrush, poses: slice) -> None:
     two_tone(wave[0].mul_(wave[1]), light, brush.floor_colours[poses], out=onto)
 
 
-def _paint_wall(
-    canvas: Tensor, brush: YardBrush, poses: slice, wall: int, r: Rectangle
-) -> None:
+def _paint_wall(canvas: Tensor, brush: YardBrush, poses: slice, wall: int, r: Rectangle) -> None:
     """Stripes, a cornice, and the shade of the foot."""
-    distance = brush.wall_inverse.on(poses, r, wall).clamp_(min=NEAREST_ZERO).reciprocal_()
+    distance = brush.wall_inverse.on(poses, r, wall).clamp_(min=look.LEAST_INVERSE).reciprocal_()
     light = brush.wall_light.on(poses, r, wall).mul_(distance).clamp_(look.WALL_FOOT, 1)
     light.mul_(brush.wall_cornice.on(poses, r, wall).clamp_(look.CORNICE_LIGHT, 1))
     place = brush.wall_along.on(poses, r, wall).mul_(distance)
