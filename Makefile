@@ -33,7 +33,8 @@ type: $(VENV)/.dev ## check types
 
 check: test lint type ## what CI runs
 
-bench: $(VENV)/.dev ## measure memory on this machine
+bench: $(VENV)/.dev ## measure start-up time and memory on this machine
+	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.memory
 
 wheel: $(VENV)/.dev ## build the wheel into dist/

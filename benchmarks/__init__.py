@@ -1,1 +1,1 @@
-"""Measurements that are no tests: what is measured depends on the machine. `make bench` runs them."""
+"""Measurements that are no tests: the numbers depend on the machine. `make bench` runs them."""

@@ -1,5 +1,6 @@
 """The program's entry: from `sys.argv` to an exit code."""
 
+import errno
 import os
 import signal
 import sys
@@ -11,12 +12,14 @@ from typing import NoReturn
 import typer
 
 from sanawm_cli.cli.shell import tell
-from sanawm_cli.errors import ExitCode, UsageError
+from sanawm_cli.errors import ExitCode, OutputError, UsageError
 
 _STOPPED = {
     signal.SIGINT: ("interrupted", ExitCode.INTERRUPTED),
     signal.SIGTERM: ("terminated", ExitCode.TERMINATED),
 }
+if hasattr(signal, "SIGHUP"):  # the terminal was closed; Windows has no such thing
+    _STOPPED[signal.SIGHUP] = ("hung up", ExitCode.TERMINATED)
 
 
 class Stopped(BaseException):
@@ -52,6 +55,7 @@ def run(arguments: Sequence[str]) -> int:
 
     try:
         code: int | None = app(list(arguments), prog_name="sanawm", standalone_mode=False)
+        sys.stdout.flush()
     except typer.TyperException as error:
         message = " ".join(error.format_message().split()).removesuffix(".")
         if message:  # none where the help has been shown instead
@@ -61,9 +65,21 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit:
         # Whoever read our output has gone. Typer and Rich leave like this, with a code that
         # means a bug here; there is nobody to tell, nor for Python's last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
+        return ExitCode.OUTPUT
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        _forget_stdout()
+        full = OutputError(f"cannot write: {error.strerror}", hint="free some space and try again")
+        tell(full, as_json=False)
         return ExitCode.OUTPUT
     return code or ExitCode.OK
+
+
+def _forget_stdout() -> None:
+    """What could not be written stays unwritten: Python's last flush must not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

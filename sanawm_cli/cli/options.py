@@ -198,7 +198,7 @@ SaveCamera = Annotated[
     typer.Option(
         "--save-camera",
         metavar="FILE.npz",
-        help="Write poses and intrinsics of every frame.",
+        help="Write (or replace) FILE.npz: poses and intrinsics of every frame.",
         rich_help_panel=_CAMERA,
     ),
 ]

@@ -79,7 +79,7 @@ def _run(
     clip = resolve_clip(request)
     # torch is loaded from here on
     from sanawm_cli.cli.view import progress, show_plan, show_report
-    from sanawm_cli.jobs.machine import choose_machine
+    from sanawm_cli.jobs.machine import choose_machine, return_large_blocks
     from sanawm_cli.jobs.render import check_render, render_clip
     from sanawm_cli.memory_estimate import estimate_memory
 
@@ -94,6 +94,7 @@ def _run(
         elif not quiet:
             show_plan(resolved, memory)
         return
+    return_large_blocks()
     with progress(clip, machine, quiet=quiet) as on_event:
         report = render_clip(clip, request, machine, target, overwrite=overwrite, on_event=on_event)
     if as_json:

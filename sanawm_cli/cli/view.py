@@ -237,34 +237,43 @@ def show_report(report: "RenderReport") -> None:
 
 
 def show_inspection(video: Path, facts: "VideoFacts", sidecar: Mapping[str, Any]) -> None:
-    """A rendered video, on stdout."""
+    """A rendered video, on stdout. Of a sidecar that was edited by hand, what can be read."""
     console = _out()
-    model, inputs = sidecar.get("model", {}), sidecar.get("inputs", {})
-    trained = "" if model.get("trained", True) else " (untrained)"
-    machine = sidecar.get("machine", {})
+    machine = _at(sidecar, "machine")
+    trained = " (untrained)" if _at(sidecar, "model", "trained") is False else ""
+    peak = _at(sidecar, "peak_memory_bytes")
     lines = {
         "video": f"{facts.width}×{facts.height}, {facts.frames} frames at {facts.fps:g} fps, "
         f"{facts.codec} {facts.pixel_format} ({facts.colour})",
-        "model": f"{model.get('name')}{trained}, weights {str(model.get('fingerprint'))[:12]}",
-        "preset": inputs.get("preset"),
-        "image": (inputs.get("image") or {}).get("path"),
-        "prompt": inputs.get("prompt"),
-        "negative prompt": inputs.get("negative_prompt"),
-        "camera": inputs.get("camera_source") or "off",
-        "seed": sidecar.get("settings", {}).get("sampler", {}).get("seed"),
-        "chunks": sidecar.get("chunks"),
-        "seconds": f"{sidecar.get('wall_seconds')} ({sidecar.get('render_fps')} fps)",
-        "peak memory": show_bytes(sidecar.get("peak_memory_bytes") or 0),
-        "machine": f"{machine.get('device')}, {machine.get('dtype')}, "
-        f"{machine.get('threads')} threads, torch {machine.get('torch')}",
-        "made by": f"sanawm {machine.get('sanawm')}",
+        "model": f"{_at(sidecar, 'model', 'name')}{trained}, weights "
+        f"{str(_at(sidecar, 'model', 'fingerprint'))[:12]}",
+        "preset": _at(sidecar, "inputs", "preset"),
+        "image": _at(sidecar, "inputs", "image", "path"),
+        "prompt": _at(sidecar, "inputs", "prompt"),
+        "negative prompt": _at(sidecar, "inputs", "negative_prompt"),
+        "camera": _at(sidecar, "inputs", "camera_source") or "off",
+        "seed": _at(sidecar, "settings", "sampler", "seed"),
+        "chunks": _at(sidecar, "chunks"),
+        "seconds": f"{_at(sidecar, 'wall_seconds')} ({_at(sidecar, 'render_fps')} fps)",
+        "peak memory": show_bytes(peak) if isinstance(peak, int) else None,
+        "machine": f"{_at(machine, 'device')}, {_at(machine, 'dtype')}, "
+        f"{_at(machine, 'threads')} threads, torch {_at(machine, 'torch')}",
+        "made by": f"sanawm {_at(machine, 'sanawm')}",
     }
     console.print(escape(str(video)))
     for name, value in lines.items():
         if value is not None:
             console.print(f"  {name:<16}{escape(str(value))}")
-    for note in sidecar.get("notes", []):
+    notes = _at(sidecar, "notes")
+    for note in notes if isinstance(notes, list) else ():
         console.print(f"  {'note':<16}{escape(str(note))}")
+
+
+def _at(value: Any, *keys: str) -> Any:
+    """What lies under keys within keys; None where there is no such place."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def show_verification(reports: "list[CaseReport]", tolerance: float) -> None:

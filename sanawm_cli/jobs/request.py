@@ -59,4 +59,4 @@ def clip_request(given: Mapping[str, Any]) -> ClipRequest:
     for setting, parse in (("steps", parse_steps), ("window", parse_window)):
         if setting in settings:
             settings[setting] = parse(settings[setting])
-    return ClipRequest(**inputs, overrides=Overrides(**settings))
+    return ClipRequest(**(inputs | {"overrides": Overrides(**settings)}))

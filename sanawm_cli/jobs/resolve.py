@@ -130,6 +130,9 @@ def resolve_clip(request: ClipRequest) -> ResolvedClip:
             f"--cfg-scale {resolved.preset.sampler.cfg_scale:g} needs a negative prompt",
             hint="add --negative-prompt TEXT, or use --cfg-scale 1",
         )
+    if request.negative_prompt is not None and not guided:
+        note = "the negative prompt has no effect: guidance is off (--cfg-scale is 1)"
+        resolved = replace(resolved, notes=(*resolved.notes, note))
     assert resolved.image is not None  # request.image was given
     return ResolvedClip(
         resolved=resolved,

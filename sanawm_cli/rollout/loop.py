@@ -91,7 +91,7 @@ def denoise(
             raise NumericsError(
                 f"latents of chunk {chunk.index} are not finite after step {step + 1} of {steps} "
                 f"(timestep {timestep})",
-                hint="check the weights with sanawm inspect, or try --dtype float32",
+                hint="try --dtype float32; if it stays, the weights are damaged",
             )
         on_step(StepDone(chunk, step, steps, output, x))
     return x

@@ -16,8 +16,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from sanawm_cli.cli.main import run
+from sanawm_cli.preset.finding import load_preset
 
 ROOT = Path(__file__).parents[2]
+TINY = load_preset("tiny")
 
 
 @dataclass(frozen=True)

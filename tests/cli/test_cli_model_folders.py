@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import change_tensor, copied_model, hashes, record, render_flags, sanawm, snapshot
+from command import (
+    TINY,
+    change_tensor,
+    copied_model,
+    hashes,
+    record,
+    render_flags,
+    sanawm,
+    snapshot,
+)
 from conftest import Refuse
 from torch import Tensor
 
@@ -60,15 +69,15 @@ def test_a_model_json_that_is_no_json(refuse: Refuse, model: Path) -> None:
 def test_the_first_difference_from_the_preset_is_named(refuse: Refuse, model: Path) -> None:
     line = refuse(WEIGHTS, render_flags(model=model, preset="sana-wm-streaming-720p"))
     assert line == (
-        f"{model} does not fit preset sana-wm-streaming-720p: network.width is 64, the preset "
-        "has 2240; use the preset that belongs to these weights"
+        f"{model} does not fit preset sana-wm-streaming-720p: network.width is "
+        f"{TINY.network.width}, the preset has 2240; use the preset that belongs to these weights"
     )
     path = model / "model.json"
     told = json.loads(path.read_text())
     told["text"]["tokens"] = 7
     path.write_text(json.dumps(told))
     line = refuse(WEIGHTS, ["plan", f"--model={model}"])
-    assert "text.tokens is 7, the preset has 256" in line
+    assert f"text.tokens is 7, the preset has {TINY.text.tokens}" in line
 
 
 def test_damaged_weights(refuse: Refuse, model: Path) -> None:

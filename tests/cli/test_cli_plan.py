@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import copied_model, sanawm, snapshot
+from command import TINY, copied_model, sanawm, snapshot
 
 from sanawm_cli.camera.trajectory import load_trajectory
+
+SIZE = f"{TINY.video.width}×{TINY.video.height}"
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +51,7 @@ def test_the_plan_for_scripts() -> None:
 @pytest.mark.parametrize(
     ("arguments", "requested", "rendered"),
     [
-        ((), 73, 73),
+        ((), TINY.video.default_frames, TINY.video.default_frames),
         (("--frames=50",), 50, 49),
         (("--frames=50", "--snap=chunk"), 50, 49),
         (("--frames=57", "--snap=chunk"), 57, 49),
@@ -97,7 +99,7 @@ def test_every_line_that_names_an_untrained_model_says_so(tmp_path: Path) -> Non
 
 def test_the_plan_for_people() -> None:
     what, camera, *rest = shown("--frames=50", "--action=w-8", "--camera-fit=hold")
-    assert "49 frames (asked: 50) at 16 fps = 3.06 s, 320×192, 7 latents in 2 chunks" in what
+    assert f"49 frames (asked: 50) at 16 fps = 3.06 s, {SIZE}, 7 latents in 2 chunks" in what
     assert camera == "camera: action 'w-8', dialect v2; intrinsics: guess"
     notes = [line for line in rest if line.startswith("note: ")]
     assert len(notes) == 3  # the frames, the pose that is held, the guessed focal length
@@ -132,8 +134,8 @@ def test_a_long_context_is_shortened_and_complete_for_scripts() -> None:
     assert chunks[-1]["context"] == list(range(19))
 
 
-def test_a_plan_of_an_hour(tmp_path: Path) -> None:
-    """Some 19,000 chunks; each may read a few."""
+def test_a_plan_of_eight_hours(tmp_path: Path) -> None:
+    """Thousands of chunks are listed for scripts and left out for people."""
     told = plan("--seconds=28800")
     assert told["latents"] == 57_601
     assert len(told["chunks"]) == 19_200
@@ -149,7 +151,9 @@ def test_a_path_is_saved_as_it_will_be_rendered(tmp_path: Path) -> None:
     assert saved.poses.shape == (17, 4, 4)
     assert (saved.poses[8:] == saved.poses[8]).all()
     assert saved.intrinsics is not None
-    assert (saved.intrinsics == np.array([256, 256, 160, 96])).all()
+    width, height = TINY.video.width, TINY.video.height
+    guess = 0.8 * max(width, height)
+    assert (saved.intrinsics == np.array([guess, guess, width / 2, height / 2])).all()
     # Read back, it is the same path.
     again = tmp_path / "again.npz"
     shown(f"--camera={path}", f"--save-camera={again}")

@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from command import render, render_flags
+from command import TINY, render, render_flags
 from rich.control import strip_control_codes
 
 from sanawm_cli.cli.main import run
@@ -83,10 +83,11 @@ def test_names_are_shown_as_they_are(here: Path) -> None:
 
 
 def test_a_prompt_that_is_too_long_is_remarked_on(here: Path, terminal: Terminal) -> None:
-    note = "note: the prompt is cut: 256 tokens fit, 44 are left out"
-    assert note in render(prompt="x" * 300).err.splitlines()
+    fit = TINY.text.tokens
+    note = f"note: the prompt is cut: {fit} tokens fit, 44 are left out"
+    assert note in render(prompt="x" * (fit + 44)).err.splitlines()
     with redirect_stderr(terminal):
-        assert run(render_flags(prompt="x" * 300, overwrite=True)) == 0
+        assert run(render_flags(prompt="x" * (fit + 44), overwrite=True)) == 0
     assert note in seen(terminal)
 
 

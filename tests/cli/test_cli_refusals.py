@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command import flags, picture, render_flags, sanawm
+from command import TINY, flags, picture, render_flags, sanawm
 from conftest import Refuse
 from safetensors.torch import save_file
 
@@ -158,11 +158,12 @@ def test_a_prompt_that_is_none(refuse: Refuse, here: Path) -> None:
 
 
 def test_embeddings_that_do_not_fit_the_model(refuse: Refuse, here: Path) -> None:
-    good, path = torch.zeros(5, 64), here / "prompt.safetensors"
+    wide = TINY.text.channels
+    good, path = torch.zeros(5, wide), here / "prompt.safetensors"
     cases: tuple[tuple[dict[str, torch.Tensor], str], ...] = (
-        ({"embeds": torch.zeros(5, 48)}, "embeds is (5, 48), expected (tokens, 64)"),
-        ({"embeds": torch.zeros(2, 5, 64)}, "embeds is (2, 5, 64), expected (tokens, 64)"),
-        ({"embeds": torch.zeros(64)}, "embeds is (64,), expected (tokens, 64)"),
+        ({"embeds": torch.zeros(5, 3)}, f"embeds is (5, 3), expected (tokens, {wide})"),
+        ({"embeds": torch.zeros(2, 5, wide)}, f"embeds is (2, 5, {wide}), expected"),
+        ({"embeds": torch.zeros(wide)}, f"embeds is ({wide},), expected"),
         ({"embeds": good, "mask": torch.ones(4)}, "mask is (4,), expected (5,)"),
         ({"embeds": good, "mask": torch.zeros(5)}, "mask leaves no token"),
         ({"embeds": good / 0}, "not finite"),

@@ -11,10 +11,18 @@ from command import ROOT, hashes, picture, render, sanawm
 from PIL import Image
 from safetensors.torch import save_file
 
+from sanawm_cli.camera.actions import parse_action
+from sanawm_cli.camera.kinematics import DIALECTS, roll_out
+from sanawm_cli.conditioning.camera import PathCamera
 from sanawm_cli.conditioning.clip import TextEmbeds
+from sanawm_cli.jobs.conditions import make_clip
+from sanawm_cli.jobs.machine import choose_machine
 from sanawm_cli.jobs.models import load_text_encoder
+from sanawm_cli.jobs.request import ClipRequest, MachineRequest
+from sanawm_cli.jobs.resolve import resolve_clip
 from sanawm_cli.output.ffmpeg import bundled_ffmpeg
 from sanawm_cli.output.verify import read_facts
+from sanawm_cli.preset.overrides import Overrides
 from sanawm_cli.weights.folder import open_model_folder
 
 # Four chunks: the last one's context tells all windows and sinks apart.
@@ -146,6 +154,7 @@ def test_guidance_from_embeddings_is_guidance(here: Path) -> None:
     told = hashes(cfg_scale=2, negative_prompt="fog")
     assert hashes(cfg_scale=2, prompt=None, text_embeds=path) == told
     assert hashes(cfg_scale=2, negative_prompt="rain") != told
+    assert hashes(cfg_scale=3, negative_prompt="fog") != told
 
 
 # --- the camera -------------------------------------------------------------------------------
@@ -183,6 +192,36 @@ def test_one_camera_in_four_spellings(here: Path) -> None:
     assert found == [found[0]] * 4
     assert sidecar(here)["inputs"]["intrinsics_source"] == "flag"
     assert hashes(action="w-16", intrinsics="fov=70") != found[0]
+
+
+def test_a_camera_follows_its_picture_through_resize_and_crop(here: Path) -> None:
+    """Its numbers are pixels of the picture as given, be that the video's size or larger."""
+    large = picture(192, 128)
+    large.save(here / "large.png")
+    middle = large.resize((96, 64), Image.Resampling.LANCZOS).crop((16, 0, 80, 64))
+    middle.save(here / "middle.png")
+    found = hashes(image="large.png", action="w-16", intrinsics="120,120,100,60")
+    assert found == hashes(image="middle.png", action="w-16", intrinsics="60,60,34,30")
+    assert found != hashes(image="middle.png", action="w-16", intrinsics="60,60,50,30")
+
+
+def test_the_network_gets_the_camera_in_latent_units(here: Path) -> None:
+    resolved = resolve_clip(
+        ClipRequest(
+            overrides=Overrides(height=64, width=96),
+            image=here / "first.png",
+            prompt="a courtyard",
+            action="w-8,d-8",
+            intrinsics="60,70,50,30",
+        )
+    )
+    machine = choose_machine(MachineRequest(device="cpu"))
+    clip = make_clip(resolved, torch.zeros(1), (encoded("a courtyard"), None), machine)
+    assert isinstance(clip.camera, PathCamera)
+    assert clip.camera.intrinsics.tolist() == [[60 / 32, 70 / 32, 50 / 32, 30 / 32]]
+    assert (clip.camera.size, clip.camera.temporal_stride) == ((2, 3), 8)
+    action = roll_out(parse_action("w-8,d-8"), DIALECTS["v2"])
+    assert (clip.camera.poses == action.poses).all()
 
 
 def test_a_path_is_fitted_as_asked(here: Path) -> None:

@@ -1,6 +1,9 @@
 """Loading is strict, keeps what has to stay float32, and gives each tensor storage of its own."""
 
 import struct
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -307,3 +310,21 @@ def test_the_tiny_models_files_are_in_half_precision_and_lively(
     matrices = {name: tensor.float() for name, tensor in tensors.items() if tensor.ndim > 1}
     assert matrices
     assert not [name for name, tensor in matrices.items() if tensor.std() == 0]
+
+
+def test_loading_does_not_wake_the_compiler() -> None:
+    """Some initial draws on the meta device import hundreds of modules: two seconds, 70 MB."""
+    code = """
+        import sys, torch
+        from sanawm_cli.jobs.models import *
+        from sanawm_cli.preset import presets_folder
+        from sanawm_cli.weights.folder import open_model_folder
+
+        before, folder = set(sys.modules), open_model_folder(presets_folder() / "tiny")
+        machine = Machine(device=torch.device("cpu"), dtype=torch.float32, threads=1)
+        load_network(folder, machine), load_vae(folder, machine), load_text_encoder(folder)
+        print(*sorted(set(sys.modules) - before))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert len(loaded) < 50, loaded
