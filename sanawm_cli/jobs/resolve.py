@@ -113,7 +113,8 @@ def resolve_clip(request: ClipRequest) -> ResolvedClip:
         raise UsageError("no first frame", hint="add --image FILE")
     prompt = _prompt(request)
     resolved = resolve_plan(request)
-    if resolved.model is None:
+    model, image = resolved.model, resolved.image
+    if model is None:
         raise UsageError(
             f"preset {resolved.preset.name} has no weights of its own",
             hint="name a model folder with --model DIR",
@@ -133,11 +134,11 @@ def resolve_clip(request: ClipRequest) -> ResolvedClip:
     if request.negative_prompt is not None and not guided:
         note = "the negative prompt has no effect: guidance is off (--cfg-scale is 1)"
         resolved = replace(resolved, notes=(*resolved.notes, note))
-    assert resolved.image is not None  # request.image was given
+    assert image is not None  # request.image was given
     return ResolvedClip(
         resolved=resolved,
-        model=resolved.model,
-        first_frame=cover(resolved.image, resolved.target),
+        model=model,
+        first_frame=cover(image, resolved.target),
         prompt=prompt,
         negative_prompt=request.negative_prompt,
         text_embeds=request.text_embeds,
