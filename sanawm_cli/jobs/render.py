@@ -79,42 +79,51 @@ def render_clip(
     began = time.perf_counter()
     check_render(clip, request, output, overwrite=overwrite)
     ffmpeg = bundled_ffmpeg()
-    preset = clip.resolved.preset
-    chunks: list[ChunkDone] = []
-    hashes: list[str] = []
+    video = clip.resolved.preset.video
     with memory_errors(), compute_threads(machine.threads), _workspace(output) as folder:
-        session, vae = _begin(clip, machine, on_event)
-        writer = Mp4Writer(output, folder=folder, settings=preset.video, ffmpeg=ffmpeg)
-        memory = vae.empty_memory()
-        for chunk in clip.resolved.plan.chunks:
-            clock = _Clock(machine.device)
-            rendered = session.step(_tell_passes(chunk, on_event))
-            on_event(PassDone(chunk, _pass_count(preset), _pass_count(preset)))
-            network_seconds = clock.lap()
-            with torch.inference_mode():
-                pictures, memory = vae.decode(rendered.latents, memory)
-            frames = to_frames(pictures, where=f"chunk {chunk.index}")
-            del rendered, pictures
-            decode_seconds = clock.lap()
-            hashes.append(frame_hash(frames))
-            writer.add(frames)
-            chunks.append(ChunkDone(chunk, network_seconds, decode_seconds, clock.lap()))
-            on_event(chunks[-1])
+        writer = Mp4Writer(output, folder=folder, settings=video, ffmpeg=ffmpeg)
+        chunks, hashes = _render_chunks(clip, machine, writer, on_event)
         on_event(StageBegan("verify"))
         report = RenderReport(
             output=output,
             frames=writer.frames,
-            width=preset.video.width,
-            height=preset.video.height,
-            fps=preset.video.fps,
+            width=video.width,
+            height=video.height,
+            fps=video.fps,
             chunks=len(chunks),
             wall_seconds=time.perf_counter() - began,
             peak_memory_bytes=peak_memory_bytes(),
-            frame_hashes=tuple(hashes),
+            frame_hashes=hashes,
         )
         content = sidecar_content(clip, request, machine, ffmpeg_version(ffmpeg), report, chunks)
         writer.finish(content, overwrite=overwrite)
     return replace(report, wall_seconds=time.perf_counter() - began)
+
+
+def _render_chunks(
+    clip: ResolvedClip, machine: Machine, writer: Mp4Writer, on_event: OnEvent
+) -> tuple[list[ChunkDone], tuple[str, ...]]:
+    """All chunks of the plan into the writer; what each took, and the hash of its frames."""
+    session, vae = _begin(clip, machine, on_event)
+    passes = _pass_count(clip.resolved.preset)
+    memory = vae.empty_memory()
+    chunks: list[ChunkDone] = []
+    hashes: list[str] = []
+    for chunk in clip.resolved.plan.chunks:
+        clock = _Clock(machine.device)
+        latents = session.step(_tell_passes(chunk, on_event)).latents
+        on_event(PassDone(chunk, passes, passes))
+        network_seconds = clock.lap()
+        with torch.inference_mode():
+            pictures, memory = vae.decode(latents, memory)
+        frames = to_frames(pictures, where=f"chunk {chunk.index}")
+        del pictures  # the largest tensor there is: gone before the next chunk
+        decode_seconds = clock.lap()
+        hashes.append(frame_hash(frames))
+        writer.add(frames)
+        chunks.append(ChunkDone(chunk, network_seconds, decode_seconds, clock.lap()))
+        on_event(chunks[-1])
+    return chunks, tuple(hashes)
 
 
 def _begin(
