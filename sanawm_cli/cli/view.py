@@ -43,6 +43,11 @@ def show_bytes(count: int) -> str:
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
+def counted(count: int, word: str) -> str:
+    """1 chunk, 2 chunks."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 # --- plan -------------------------------------------------------------------------------------
 
 
@@ -66,7 +71,7 @@ def plan_lines(resolved: ResolvedPlan) -> list[str]:
     asked = "" if plan.requested == plan.frames else f" (asked: {plan.requested})"
     lines = [
         f"{name}: {plan.frames} frames{asked} at {plan.fps} fps = {plan.seconds:.2f} s, {video}, "
-        f"{plan.latents} latents in {len(plan.chunks)} chunks"
+        f"{plan.latents} latents in {counted(len(plan.chunks), 'chunk')}"
     ]
     if resolved.camera is not None:
         camera = resolved.camera
@@ -227,7 +232,7 @@ def show_report(report: "RenderReport") -> None:
     _out().print(
         escape(
             f"{report.output}: {report.frames} frames at {report.fps} fps "
-            f"({report.frames / report.fps:.2f} s), {report.chunks} chunks, rendered in "
+            f"({report.frames / report.fps:.2f} s), {counted(report.chunks, 'chunk')}, rendered in "
             f"{report.wall_seconds:.1f} s ({report.render_fps:.1f} fps){memory}"
         )
     )
