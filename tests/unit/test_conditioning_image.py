@@ -333,7 +333,20 @@ def test_a_picture_too_large_for_memory_is_refused(
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 8 * 9)
     open_image(path)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
-    assert "the image is too large: " in refusal(path).message
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as a program's may be; tests make them errors
+        assert "the image is too large: " in refusal(path).message
+
+
+def test_a_parser_that_stumbles_is_no_bug_of_ours(tmp_path: Path) -> None:
+    """Where a TIFF's data begin is told by bytes instead of a number: Pillow's is a TypeError."""
+    path = tmp_path / "a.tif"
+    Image.fromarray(noise(4, 4, 3)).save(path)
+    data, offsets = path.read_bytes(), 273
+    for kind in (3, 4):
+        data = data.replace(struct.pack("<HH", offsets, kind), struct.pack("<HH", offsets, 7))
+    path.write_bytes(data)
+    assert "the image cannot be read: " in refusal(path).message
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "tif"])
