@@ -91,7 +91,15 @@ def choose_intrinsics(
         chosen = from_exif(focal_35mm, size)
     else:
         chosen = guessed(size)
-    check_field_of_view(chosen, size)
+    try:
+        check_field_of_view(chosen, size)
+    except InputError as error:
+        if chosen.source != "guess":
+            raise
+        raise InputError(
+            f"{error.message}, for a picture of {size[0]}×{size[1]}: the guess does not suit it",
+            hint="say how wide it sees with --intrinsics fov=70",
+        ) from error
     return chosen
 
 

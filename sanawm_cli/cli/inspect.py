@@ -18,13 +18,15 @@ def inspect(
     """Show what a rendered video is and how it was made (from OUT.json beside it)."""
     with user_errors(as_json=as_json):
         from sanawm_cli.output.ffmpeg import bundled_ffmpeg
-        from sanawm_cli.output.sidecar import read_sidecar, sidecar_path
+        from sanawm_cli.output.sidecar import SCHEMA, check_belongs, read_sidecar, sidecar_path
         from sanawm_cli.output.verify import read_facts
 
         facts = read_facts(video, ffmpeg=bundled_ffmpeg())
         sidecar = read_sidecar(sidecar_path(video))
+        check_belongs(sidecar, video, frames=facts.frames, size=(facts.width, facts.height))
         if as_json:
-            typer.echo(json.dumps({"video": asdict(facts), "sidecar": sidecar}, indent=2))
+            told = {"video": asdict(facts), "sidecar": {"schema": SCHEMA, **sidecar}}
+            typer.echo(json.dumps(told, indent=2))
             return
         from sanawm_cli.cli.view import show_inspection
 

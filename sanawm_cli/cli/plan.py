@@ -1,6 +1,7 @@
 """`sanawm plan`: how a clip will be cut, and what it needs; loads no model."""
 
 import json
+import sys
 
 import typer
 
@@ -57,6 +58,11 @@ def plan(
             if resolved.camera is None:
                 raise UsageError("--save-camera needs a camera", hint="add --action or --camera")
             save_trajectory(save_camera, resolved.camera.poses, resolved.camera.intrinsics.values)
+            told = f"wrote {save_camera}: {len(resolved.camera.poses)} poses"
+            if image is None:  # intrinsics count pixels of the picture they are used with
+                wide, high = resolved.image_size
+                told += f"; its intrinsics are for a {wide}×{high} image, since none was given"
+            print(told, file=sys.stderr)
         if as_json:
             typer.echo(json.dumps(resolved.plan.as_json(memory.as_json())))
             return

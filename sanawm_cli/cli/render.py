@@ -100,7 +100,7 @@ def _run(
     if as_json:
         typer.echo(json.dumps(report.as_json()))
     elif not quiet:
-        show_report(report)
+        show_report(report, clip.model.label)
 
 
 def _default_output(request: ClipRequest) -> Path:

@@ -59,8 +59,9 @@ def show_plan(resolved: ResolvedPlan, memory: MemoryEstimate) -> None:
     console.print(_chunk_table(resolved.plan))
     parts = [(name.replace("_", " "), size) for name, size in asdict(memory).items() if size]
     console.print("memory, estimated:")
-    for name, size in [*parts, ("at most", memory.total)]:
+    for name, size in [*parts, ("together", memory.total)]:
         console.print(f"  {name:<18}{show_bytes(size):>10}")
+    console.print("  and what Python and torch take themselves, about 300 MB on a CPU")
 
 
 def plan_lines(resolved: ResolvedPlan) -> list[str]:
@@ -68,7 +69,9 @@ def plan_lines(resolved: ResolvedPlan) -> list[str]:
     preset, plan = resolved.preset, resolved.plan
     name = resolved.model.label if resolved.model is not None else f"{preset.name} (no weights)"
     video = f"{preset.video.width}×{preset.video.height}"
-    asked = "" if plan.requested == plan.frames else f" (asked: {plan.requested})"
+    asked = ""
+    if plan.source in ("frames", "seconds") and plan.requested != plan.frames:
+        asked = f" (asked: {plan.requested})"
     lines = [
         f"{name}: {plan.frames} frames{asked} at {plan.fps} fps = {plan.seconds:.2f} s, {video}, "
         f"{plan.latents} latents in {counted(len(plan.chunks), 'chunk')}"
@@ -122,7 +125,7 @@ def progress(clip: ResolvedClip, machine: "Machine", *, quiet: bool) -> Iterator
     for line in plan_lines(clip.resolved):
         console.print(escape(line))
     console.print(f"on {machine.device}, {machine.dtype_name}, {machine.threads} threads")
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal:
         with _LiveBar(console, clip.resolved.plan) as bar:
             yield bar.follow
     else:
@@ -167,7 +170,7 @@ class _LiveBar:
                     self._task,
                     completed=chunk.index * of + passes,
                     description=f"chunk {chunk.index + 1}/{len(self._plan.chunks)} "
-                    f"step {passes}/{of}",
+                    + (f"step {passes}/{of - 1}" if passes < of else "decoding"),
                     tail=self._tail(),
                 )
             case ChunkDone(chunk):
@@ -225,13 +228,13 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def show_report(report: "RenderReport") -> None:
-    """A finished render, on stdout: the path first."""
+def show_report(report: "RenderReport", model: str) -> None:
+    """A finished render, on stdout: the path first. `model` is its label."""
     peak = report.peak_memory_bytes
     memory = "" if peak is None else f", peak memory {show_bytes(peak)}"
     _out().print(
         escape(
-            f"{report.output}: {report.frames} frames at {report.fps} fps "
+            f"{report.output}: {model}, {report.frames} frames at {report.fps} fps "
             f"({report.frames / report.fps:.2f} s), {counted(report.chunks, 'chunk')}, rendered in "
             f"{report.wall_seconds:.1f} s ({report.render_fps:.1f} fps){memory}"
         )

@@ -5,7 +5,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -18,7 +17,15 @@ from sanawm_cli.jobs.conditions import (
     make_clip,
     saved_prompts,
 )
-from sanawm_cli.jobs.events import ChunkDone, OnEvent, PassDone, RenderBegan, StageBegan
+from sanawm_cli.jobs.events import (
+    ChunkDone,
+    Event,
+    OnEvent,
+    PassDone,
+    Remark,
+    RenderBegan,
+    StageBegan,
+)
 from sanawm_cli.jobs.machine import Machine, compute_threads, memory_errors, peak_memory_bytes
 from sanawm_cli.jobs.models import check_listed, load_network, load_vae
 from sanawm_cli.jobs.report import RenderReport, sidecar_content
@@ -80,9 +87,16 @@ def render_clip(
     check_render(clip, request, output, overwrite=overwrite)
     ffmpeg = bundled_ffmpeg()
     video = clip.resolved.preset.video
+    remarks: list[str] = []
+
+    def follow(event: Event) -> None:
+        if isinstance(event, Remark):
+            remarks.append(event.text)
+        on_event(event)
+
     with memory_errors(), compute_threads(machine.threads), _workspace(output) as folder:
         writer = Mp4Writer(output, folder=folder, settings=video, ffmpeg=ffmpeg)
-        chunks, hashes = _render_chunks(clip, machine, writer, on_event)
+        chunks, hashes = _render_chunks(clip, machine, writer, follow)
         on_event(StageBegan("verify"))
         report = RenderReport(
             output=output,
@@ -95,9 +109,11 @@ def render_clip(
             peak_memory_bytes=peak_memory_bytes(),
             frame_hashes=hashes,
         )
-        content = sidecar_content(clip, request, machine, ffmpeg_version(ffmpeg), report, chunks)
+        content = sidecar_content(
+            clip, request, machine, ffmpeg_version(ffmpeg), report, chunks, remarks
+        )
         writer.finish(content, overwrite=overwrite)
-    return replace(report, wall_seconds=time.perf_counter() - began)
+    return report
 
 
 def _render_chunks(

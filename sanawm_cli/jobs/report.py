@@ -1,5 +1,6 @@
 """What is told of a finished render: to people, to scripts, and in the sidecar."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,11 @@ from sanawm_cli.weights.folder import file_sha256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderReport:
-    """A finished render. `peak_memory_bytes` is the whole process's, None where nobody tells."""
+    """A finished render.
+
+    `wall_seconds` run from the start, loading included, to the last frame's encoding; joining
+    and verifying come after. `peak_memory_bytes` is the whole process's, None where nobody tells.
+    """
 
     output: Path
     frames: int
@@ -54,6 +59,7 @@ def sidecar_content(
     ffmpeg_version: str,
     report: RenderReport,
     chunks: list[ChunkDone],
+    remarks: Sequence[str],
 ) -> dict[str, Any]:
     """Everything about a render that a person may ask for later, or needs to repeat it."""
     resolved = clip.resolved
@@ -81,7 +87,7 @@ def sidecar_content(
             }
             for done in chunks
         ],
-        "notes": list(resolved.notes),
+        "notes": [*resolved.notes, *remarks],
         "machine": {
             "device": str(machine.device),
             "dtype": machine.dtype_name,

@@ -4,7 +4,6 @@ Torch-free. `resolve_plan` is what `sanawm plan` shows: camera and image may be 
 `resolve_clip` is what a render needs on top: a first frame, one prompt, one camera or none.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +27,8 @@ from sanawm_cli.preset.finding import load_preset, model_folder
 from sanawm_cli.preset.overrides import merge
 from sanawm_cli.preset.settings import CameraSettings, Preset
 from sanawm_cli.weights.folder import ModelFolder, open_model_folder
+
+MOSTLY_KEPT = 0.6  # a 4:3 photo keeps 80 %; less than this is worth a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,7 +85,7 @@ def resolve_plan(request: ClipRequest) -> ResolvedPlan:
     plan = make_plan(preset, _frame_request(request, trajectory))
     image = open_image(request.image) if request.image is not None else None
     size = image.size if image is not None else (preset.video.width, preset.video.height)
-    notes = list(_plan_notes(plan))
+    notes: list[str] = []
     camera = None
     if trajectory is not None:
         camera, remarks = _camera(request, trajectory, plan, image, size)
@@ -268,15 +269,13 @@ def _refuse_both(*options: tuple[str, object]) -> None:
         raise UsageError(f"{' and '.join(given)} exclude each other", hint=f"keep {given[0]} only")
 
 
-def _plan_notes(plan: Plan) -> Sequence[str]:
-    if plan.source in ("frames", "seconds") and plan.requested != plan.frames:
-        return [f"asked for {plan.requested} frames, rendering {plan.frames}"]
-    return []
-
-
 def _image_notes(image: SourceImage, target: Size) -> list[str]:
     crop = CoverCrop(source=image.size, target=target)
-    if crop.resized[0] > image.size[0]:
-        width, height = image.size
-        return [f"the first frame ({width}×{height}) is smaller than the video and is scaled up"]
-    return []
+    width, height = image.size
+    notes = []
+    if crop.resized[0] > width:
+        notes.append(f"the first frame ({width}×{height}) is smaller than the video: scaled up")
+    kept = target[0] * target[1] / (crop.resized[0] * crop.resized[1])
+    if kept < MOSTLY_KEPT:
+        notes.append(f"only the middle {kept:.0%} of the first frame ({width}×{height}) is seen")
+    return notes

@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import current_thread, main_thread
 
 import imageio_ffmpeg  # type: ignore[import-untyped]
 
@@ -14,6 +16,7 @@ from sanawm_cli.errors import OutputError
 from sanawm_cli.output.files import make_folder_hint
 
 _LAST_LINES = 3
+_HELD = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +74,19 @@ def run_ffmpeg(
     On any exception, Ctrl-C among them, the child is killed and reaped first. Raises OutputError
     if it cannot be started.
     """
-    process = _start(ffmpeg, arguments, folder=folder, piped=stdin is not None)
-    with process:
-        try:
-            # Reads and writes in turns: a child that talks while it is fed cannot deadlock. It
-            # takes a broken pipe quietly; exit status and last words tell more.
-            stdout, stderr = process.communicate(stdin)  # type: ignore[arg-type]
-        except BaseException:
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with _signals_held():
+            process = _start(ffmpeg, arguments, folder=folder, piped=stdin is not None)
+        # Reads and writes in turns: a child that talks while it is fed cannot deadlock. It
+        # takes a broken pipe quietly; exit status and last words tell more.
+        stdout, stderr = process.communicate(stdin)  # type: ignore[arg-type]
+    except BaseException:
+        if process is not None:
             _kill(process)
-            process.wait()
-            raise
+            with process:  # waits for it and closes its pipes
+                pass
+        raise
     return Finished(
         code=process.returncode,
         stdout=stdout.decode("utf-8", errors="replace"),
@@ -133,6 +139,28 @@ def _start(
             if folder.is_dir()
             else make_folder_hint(folder),
         ) from error
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold back signals that Python handles until the block is left.
+
+    One that arrives while a child is being started would raise before there is anything to kill,
+    and the child would live on.
+    """
+    if current_thread() is not main_thread():  # signals only ever interrupt the main thread
+        yield
+        return
+    numbers = [n for n in _HELD if callable(signal.getsignal(n))]
+    arrived: list[int] = []
+    before = {n: signal.signal(n, lambda number, _: arrived.append(number)) for n in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for held in arrived:
+            signal.raise_signal(held)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -17,8 +17,11 @@ _NO_FOLDER = (errno.ENOENT, errno.ENOTDIR)
 
 
 def temporary(path: Path) -> Path:
-    """Where `path` is written first: beside it, so that the rename stays on one file system."""
-    return path.with_name(f"{path.name}.tmp")
+    """Where `path` is written first: beside it, so that the rename stays on one file system.
+
+    Every process has a name of its own: two that write the same `path` do not mix.
+    """
+    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
 
 
 def discard(path: Path) -> None:

@@ -26,7 +26,8 @@ from sanawm_cli.output.sidecar import sidecar_path
 def check_target(video: Path, *, overwrite: bool) -> None:
     """Raise OutputError, before anything is rendered, if `video` could not be written later."""
     if video.suffix.lower() != ".mp4":
-        raise OutputError(f"{video} does not end in .mp4", hint=f"name it {video.name}.mp4")
+        named = video.with_suffix(".mp4").name if video.name else "OUT.mp4"
+        raise OutputError(f"{video} does not end in .mp4", hint=f"name it {named}")
     folder = video.absolute().parent
     if not folder.is_dir():
         raise OutputError(f"{folder} is not a folder", hint=make_folder_hint(folder))

@@ -48,5 +48,20 @@ def read_sidecar(path: Path) -> dict[str, Any]:
     return value
 
 
+def check_belongs(
+    sidecar: Mapping[str, Any], video: Path, *, frames: int, size: tuple[int, int]
+) -> None:
+    """Raise InputError when a sidecar is plainly another video's; `size` is (width, height)."""
+    width, height = size
+    for name, have in (("frames", frames), ("width", width), ("height", height)):
+        told = sidecar.get(name)
+        if told != have:
+            raise InputError(
+                f"{sidecar_path(video)} is not the sidecar of {video}: "
+                f"it says {name} {told}, the video has {have}",
+                hint="put the OUT.json of this render beside it",
+            )
+
+
 def _refuse(token: str) -> NoReturn:
     raise ValueError(f"{token} is not a JSON number")

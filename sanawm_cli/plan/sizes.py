@@ -22,7 +22,8 @@ def chunk_sizes(latents: int, *, stream: StreamSettings, frame_grid: FrameGrid) 
     if latents < size:
         raise PlanError(
             f"{frames} frames are {latents} latents, too few for chunks of {size}; "
-            f"the smallest frame count that works is {smallest_frames(stream, frame_grid)}"
+            f"the smallest frame count that works is {smallest_frames(stream, frame_grid)}",
+            hint=f"an action needs {smallest_frames(stream, frame_grid) - 1} frames",
         )
     if size == 1:
         return (2, *(1,) * (latents - 2)) if latents > 1 else (1,)

@@ -49,10 +49,14 @@ def preset_file(name_or_path: str | Path) -> Path:
 
 
 def model_folder(name_or_path: str | Path) -> Path | None:
-    """The folder of a preset's own model, relative to the preset's file.
+    """The folder of a preset's own model: beside the preset's file, else beside the shipped ones.
 
-    None where the weights have to be named by the run.
+    So a copy of a shipped preset finds its model from anywhere. None where the weights have to
+    be named by the run.
     """
     path = preset_file(name_or_path)
     model = read_preset_file(path).model
-    return path.parent / model if model else None
+    if not model:
+        return None
+    beside, shipped = path.parent / model, presets_folder() / model
+    return shipped if shipped.is_dir() and not beside.is_dir() else beside

@@ -51,14 +51,15 @@ def find_cases(folder: Path, names: tuple[str, ...]) -> tuple[Case, ...]:
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder of reference cases")
     known = _json_names(folder)
+    cases = tuple(sorted(set(known) - set(other_files(folder))))
     for name in names:
         if name not in known:
-            near = nearest(name, known)
+            near = nearest(name, cases)
             raise InputError(
                 f"no case {name!r} in {folder}",
-                hint=f"did you mean {near}?" if near else f"cases: {', '.join(known)}",
+                hint=f"did you mean {near}?" if near else f"cases: {', '.join(cases)}",
             )
-    wanted = names or tuple(sorted(set(known) - set(other_files(folder))))
+    wanted = names or cases
     if not wanted:
         raise InputError(f"{folder}: no case in it (NAME.json with safetensors files beside it)")
     return tuple(read_case(folder, name) for name in wanted)

@@ -278,9 +278,7 @@ def test_there_is_nothing_after_the_last_chunk(network32: Network, clip: Clip) -
 def test_replay_takes_whole_chunks(network32: Network, clip: Clip) -> None:
     session = toy_session(network32)
     session.start(clip, toy_plan(*SIZES), NOISE)
-    with pytest.raises(
-        SessionError, match=r"chunk 0 has latents .*3\), .* were given"
-    ):
+    with pytest.raises(SessionError, match=r"chunk 0 has latents .*3\), .* were given"):
         session.replay(torch.zeros(1, 8, 2, 2, 3))
     assert session.next_chunk == 0
 

@@ -11,6 +11,7 @@ import pytest
 from sanawm_cli.errors import OutputError
 from sanawm_cli.output.encoder import Segment, check_picture_size, encode_segment
 from sanawm_cli.output.ffmpeg import bundled_ffmpeg
+from sanawm_cli.output.files import temporary
 from sanawm_cli.output.verify import facts_of_render, verify_mp4
 from sanawm_cli.preset.settings import VideoSettings
 
@@ -151,7 +152,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 
 def test_a_full_disk_is_named(tmp_path):
-    (tmp_path / "000000.mp4.tmp").symlink_to("/dev/full")
+    temporary(tmp_path / "000000.mp4").symlink_to("/dev/full")
     with pytest.raises(OutputError) as caught:
         encode(noise(9), tmp_path)
     assert caught.value.hint.endswith(f"free some space in {tmp_path}")
