@@ -1,15 +1,14 @@
 """Making the number of poses that of the frames: never silently, and only as asked."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from sanawm_cli.camera.choices import Fit
 from sanawm_cli.camera.intrinsics import IntrinsicRows
 from sanawm_cli.camera.poses import Poses, nearest_rotation, rigid_inverse
 from sanawm_cli.errors import InputError
 
-Fit = Literal["error", "hold", "repeat", "truncate"]
 SPARE = 7  # a path that ends between two latents has up to this many poses too many
 
 

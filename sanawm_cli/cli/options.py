@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sanawm_cli.camera.fit import Fit
+from sanawm_cli.camera.choices import Fit
 from sanawm_cli.plan.request import Snap
 from sanawm_cli.preset.settings import Dialect, NoiseRule
 

@@ -28,6 +28,9 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 
+# Pillow knows more, some of which start other programs (EPS) or are no pictures.
+FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "BMP", "TIFF", "GIF", "PPM")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceImage:
@@ -68,7 +71,9 @@ def open_image(path: Path) -> SourceImage:
 
 
 def _read(path: Path) -> SourceImage:
-    with Image.open(path) as image:
+    Image.init()
+    formats = [name for name in FORMATS if name in Image.OPEN]  # AVIF is not in every Pillow
+    with Image.open(path, formats=formats) as image:
         image.load()  # a TIFF is turned by this, and forgets its orientation
         exif = image.getexif()
         focal = _positive(exif.get_ifd(_EXIF_IFD).get(_FOCAL_35MM))

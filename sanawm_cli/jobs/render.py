@@ -28,7 +28,7 @@ from sanawm_cli.jobs.events import (
 )
 from sanawm_cli.jobs.machine import Machine, compute_threads, memory_errors, peak_memory_bytes
 from sanawm_cli.jobs.models import check_listed, load_network, load_vae
-from sanawm_cli.jobs.report import RenderReport, sidecar_content
+from sanawm_cli.jobs.report import RenderReport, input_facts, sidecar_content
 from sanawm_cli.jobs.request import ClipRequest
 from sanawm_cli.jobs.resolve import ResolvedClip
 from sanawm_cli.model.dit import Network
@@ -87,6 +87,7 @@ def render_clip(
     check_render(clip, request, output, overwrite=overwrite)
     ffmpeg = bundled_ffmpeg()
     video = clip.resolved.preset.video
+    inputs = input_facts(clip, request)
     remarks: list[str] = []
 
     def follow(event: Event) -> None:
@@ -110,7 +111,7 @@ def render_clip(
             frame_hashes=hashes,
         )
         content = sidecar_content(
-            clip, request, machine, ffmpeg_version(ffmpeg), report, chunks, remarks
+            clip, inputs, machine, ffmpeg_version(ffmpeg), report, chunks, remarks
         )
         writer.finish(content, overwrite=overwrite)
     return report

@@ -1,6 +1,6 @@
 """What is told of a finished render: to people, to scripts, and in the sidecar."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class RenderReport:
 
 def sidecar_content(
     clip: ResolvedClip,
-    request: ClipRequest,
+    inputs: Mapping[str, Any],
     machine: Machine,
     ffmpeg_version: str,
     report: RenderReport,
@@ -77,7 +77,7 @@ def sidecar_content(
         },
         "settings": preset_table(resolved.preset),
         "settings_fingerprint": resolved.preset.fingerprint(),
-        "inputs": _inputs(clip, request),
+        "inputs": inputs,
         "plan": plan,
         "chunk_seconds": [
             {
@@ -98,8 +98,8 @@ def sidecar_content(
     }
 
 
-def _inputs(clip: ResolvedClip, request: ClipRequest) -> dict[str, Any]:
-    """What was given, files with their hashes."""
+def input_facts(clip: ResolvedClip, request: ClipRequest) -> dict[str, Any]:
+    """What was given, files with their hashes: taken before a render, which may outlive them."""
     camera = clip.resolved.camera
     inputs: dict[str, Any] = {
         "preset": request.preset,

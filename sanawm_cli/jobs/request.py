@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sanawm_cli.camera.fit import Fit
+from sanawm_cli.camera.choices import Fit
 from sanawm_cli.plan.request import Snap
 from sanawm_cli.preset.overrides import Overrides, option_name, parse_steps, parse_window
 

@@ -141,7 +141,9 @@ def resolve_clip(request: ClipRequest) -> ResolvedClip:
         model=model,
         first_frame=cover(image, resolved.target),
         prompt=prompt,
-        negative_prompt=request.negative_prompt,
+        negative_prompt=_utf8(request.negative_prompt, "the negative prompt")
+        if request.negative_prompt is not None
+        else None,
         text_embeds=request.text_embeds,
     )
 
@@ -250,7 +252,18 @@ def _prompt(request: ClipRequest) -> str | None:
         text = _read_prompt(request.prompt_file)
     if not text.strip():
         raise InputError("the prompt is empty", hint="say in a few words what the scene is")
-    return text.strip()
+    return _utf8(text.strip(), "the prompt")
+
+
+def _utf8(text: str, what: str) -> str:
+    """`text`, which must be real text: a shell can hand over bytes that are none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{what} is not UTF-8 text: {text[:40]!a}", hint="give it as a file, --prompt-file"
+        ) from error
+    return text
 
 
 def _read_prompt(path: Path | None) -> str:

@@ -55,7 +55,7 @@ def check_belongs(
     width, height = size
     for name, have in (("frames", frames), ("width", width), ("height", height)):
         told = sidecar.get(name)
-        if told != have:
+        if isinstance(told, int) and told != have:
             raise InputError(
                 f"{sidecar_path(video)} is not the sidecar of {video}: "
                 f"it says {name} {told}, the video has {have}",

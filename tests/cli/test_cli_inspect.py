@@ -57,7 +57,6 @@ def test_a_video_for_scripts(video: Path) -> None:
     ran = sanawm("inspect", video, "--json")
     assert (ran.code, ran.err) == (0, "")
     sidecar = json.loads(video.with_suffix(".json").read_text())
-    del sidecar["schema"]
     assert ran.json["sidecar"] == sidecar
     assert ran.json["video"] == {
         "width": 64,
@@ -115,3 +114,13 @@ def test_a_sidecar_edited_by_hand_is_shown_as_far_as_it_goes(
     ran = sanawm("inspect", video)
     assert (ran.code, ran.err) == (0, "")
     assert "17 frames at 16 fps" in ran.out
+
+
+def test_another_videos_sidecar_is_refused(video: Path) -> None:
+    """It once showed the video's size beside the other render's prompt and chunks."""
+    path = video.with_suffix(".json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "frames": 49}))
+    ran = sanawm("inspect", video)
+    assert ran.code == 4
+    assert "is not the sidecar of" in ran.err
+    assert "it says frames 49, the video has 17" in ran.err

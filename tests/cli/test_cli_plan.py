@@ -34,6 +34,14 @@ def shown(*arguments: object) -> list[str]:
     return ran.out.splitlines()
 
 
+def saved_to(path: Path, *arguments: object) -> str:
+    """What is said on stderr of a camera that `plan` saved."""
+    ran = sanawm("plan", *arguments, f"--save-camera={path}")
+    assert ran.code == 0
+    assert ran.out.splitlines() == shown(*arguments)
+    return ran.err
+
+
 def test_the_plan_for_scripts() -> None:
     told = plan("--frames=49")
     assert told.keys() == {"frames", "latents", "fps", "chunks", "memory"}
@@ -102,11 +110,11 @@ def test_the_plan_for_people() -> None:
     assert f"49 frames (asked: 50) at 16 fps = 3.06 s, {SIZE}, 7 latents in 2 chunks" in what
     assert camera == "camera: action 'w-8', dialect v2; intrinsics: guess"
     notes = [line for line in rest if line.startswith("note: ")]
-    assert len(notes) == 3  # the frames, the pose that is held, the guessed focal length
+    assert len(notes) == 2  # the pose that is held, the guessed focal length
     table = [line.split() for line in rest[len(notes) : len(notes) + 3]]
     assert table[0] == ["chunk", "latents", "frames", "reads", "chunks"]
     assert table[1:] == [["0", "0–3", "0–24", "–"], ["1", "4–6", "25–48", "0"]]
-    assert rest[-1].split()[:2] == ["at", "most"]
+    assert rest[-2].split()[0] == "together"
 
 
 def chunk_rows(lines: list[str]) -> list[str]:
@@ -145,7 +153,8 @@ def test_a_plan_of_eight_hours(tmp_path: Path) -> None:
 
 def test_a_path_is_saved_as_it_will_be_rendered(tmp_path: Path) -> None:
     path = tmp_path / "path.npz"
-    shown("--action=w-8", "--frames=17", "--camera-fit=hold", f"--save-camera={path}")
+    told = saved_to(path, "--action=w-8", "--frames=17", "--camera-fit=hold")
+    assert told.startswith(f"wrote {path}: 17 poses; its intrinsics are for a {SIZE} image")
     assert set(snapshot(tmp_path)) == {"path.npz"}
     saved = load_trajectory(path)
     assert saved.poses.shape == (17, 4, 4)
@@ -156,5 +165,5 @@ def test_a_path_is_saved_as_it_will_be_rendered(tmp_path: Path) -> None:
     assert (saved.intrinsics == np.array([guess, guess, width / 2, height / 2])).all()
     # Read back, it is the same path.
     again = tmp_path / "again.npz"
-    shown(f"--camera={path}", f"--save-camera={again}")
+    saved_to(again, f"--camera={path}")
     assert again.read_bytes() == path.read_bytes()

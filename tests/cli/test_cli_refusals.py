@@ -208,7 +208,7 @@ def test_a_camera_that_is_none(refuse: Refuse, here: Path) -> None:
         (
             {"frames": 9},
             "9 frames are 2 latents, too few for chunks of 3; the smallest frame count that "
-            "works is 17",
+            "works is 17; an action needs 16 frames",
         ),
         ({"frames": 0}, "0 frames: at least 1 is needed"),
         (
@@ -258,7 +258,7 @@ def test_places_where_no_video_can_go(refuse: Refuse, here: Path) -> None:
     (here / "folder.mp4").mkdir()
     (here / "half.json").write_text("{}")
     for output, said in {
-        "clip.avi": "clip.avi does not end in .mp4; name it clip.avi.mp4",
+        "clip.avi": "clip.avi does not end in .mp4; name it clip.mp4",
         "clip": "clip does not end in .mp4; name it clip.mp4",
         "no/where.mp4": "mkdir -p",
         "first.png/clip.mp4": "is not a folder",

@@ -113,11 +113,19 @@ def test_a_good_target_passes(tmp_path, monkeypatch):
     check_target(publishing.Path("-x.mp4"), overwrite=False)
 
 
-@pytest.mark.parametrize("name", ["clip", "clip.mov", "clip.json", ".mp4"])
-def test_the_name_has_to_say_mp4(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        ("clip", "clip.mp4"),
+        ("clip.mov", "clip.mp4"),
+        ("clip.json", "clip.mp4"),
+        (".mp4", ".mp4.mp4"),
+    ],
+)
+def test_the_name_has_to_say_mp4(tmp_path, name, better):
     with pytest.raises(OutputError, match=r"does not end in \.mp4") as caught:
         check_target(tmp_path / name, overwrite=False)
-    assert caught.value.hint == f"name it {name}.mp4"
+    assert caught.value.hint == f"name it {better}"
 
 
 def test_the_folder_has_to_be_there(tmp_path):

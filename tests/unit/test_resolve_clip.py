@@ -196,10 +196,31 @@ def test_notes_tell_what_was_not_asked_for_so(asked: ClipRequest, tmp_path: Path
     wide = Overrides(height=64, width=96)
     assert resolve_plan(replace(given, image=small)).notes == ()
     assert resolve_plan(replace(given, frames=18, camera_fit="hold")).notes == (
-        "asked for 18 frames, rendering 17",
-        "the first frame (100×50) is smaller than the video and is scaled up",
+        "the first frame (100×50) is smaller than the video: scaled up",
+        "only the middle 50% of the first frame (100×50) is seen",
     )
     (note,) = resolve_plan(replace(given, image=small, overrides=wide)).notes
-    assert note == "the first frame (64×64) is smaller than the video and is scaled up"
+    assert note == "the first frame (64×64) is smaller than the video: scaled up"
     (note,) = resolve_plan(replace(asked, image=small)).notes
     assert note.startswith("focal length 51 px is a guess")
+
+
+def test_a_heavily_cropped_first_frame_is_told(asked: ClipRequest, tmp_path: Path) -> None:
+    """A panorama is seen through a slit: the poses would not fit what the person has in mind."""
+    Image.new("RGB", (400, 64)).save(tmp_path / "panorama.png")
+    given = replace(asked, intrinsics="fov=70", image=tmp_path / "panorama.png")
+    (note,) = resolve_plan(given).notes
+    assert note == "only the middle 16% of the first frame (400×64) is seen"
+
+
+def test_a_guess_that_does_not_suit_the_picture_says_so(asked: ClipRequest, tmp_path: Path) -> None:
+    Image.new("RGB", (64, 2000)).save(tmp_path / "tower.png")
+    with pytest.raises(InputError, match="the guess does not suit it") as refused:
+        resolve_plan(replace(asked, image=tmp_path / "tower.png"))
+    assert refused.value.hint == "say how wide it sees with --intrinsics fov=70"
+
+
+@pytest.mark.parametrize("option", ["prompt", "negative_prompt"])
+def test_bytes_that_are_no_text_are_no_prompt(asked: ClipRequest, option: str) -> None:
+    with pytest.raises(InputError, match="not UTF-8 text"):
+        resolve_clip(replace(asked, **{option: "caf\udce9"}))

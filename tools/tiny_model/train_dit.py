@@ -84,9 +84,7 @@ class Trainer:
 
     def update(self, scale: float) -> float:
         """One step from the shadow's gradients; returns their norm. `scale` is of the rates."""
-        for shadow, master in zip(
-            self.shadow.parameters(), self.network.parameters(), strict=True
-        ):
+        for shadow, master in zip(self.shadow.parameters(), self.network.parameters(), strict=True):
             master.grad = None if shadow.grad is None else shadow.grad.float()
         norm = float(nn.utils.clip_grad_norm_(self.parameters(), 1.0))
         for optimizer, rate in ((self.muon, self.rates[0]), (self.adam, self.rates[1])):

@@ -52,7 +52,7 @@ def start_decoder(decoder: Decoder, pca: BlockPca) -> None:
     and the second convolution of every residual layer is zero.
     """
     _silence_residuals(decoder)
-    _pass_through(decoder.conv_in.conv, len(pca.deviations))
+    pass_through(decoder.conv_in.conv, len(pca.deviations))
     cells = _whole_block(pca)
     upsamplers = [m for m in decoder.modules() if isinstance(m, Upsampler)]
     for upsampler in upsamplers[:-1]:
@@ -132,7 +132,8 @@ def _start_output(conv: nn.Conv3d, cells: Cells) -> None:
     conv.weight[(slice(None), slice(count, 2 * count), *CENTRE)] = -basis * sqrt(square)
 
 
-def _pass_through(conv: nn.Conv3d, count: int) -> None:
+def pass_through(conv: nn.Conv3d, count: int) -> None:
+    """The first `count` output channels are the input channels, unchanged."""
     conv.weight.mul_(UNUSED_SCALE)
     conv.bias.zero_()
     conv.weight[:count] = 0
