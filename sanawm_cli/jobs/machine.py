@@ -18,6 +18,7 @@ from sanawm_cli.jobs.request import MachineRequest
 
 _M_MMAP_THRESHOLD = -3  # glibc's malloc.h
 
+MOST_THREADS = 1024  # OpenMP dies of absurd counts without a word
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -44,8 +45,11 @@ def choose_machine(request: MachineRequest) -> Machine:
         )
     automatic = torch.float32 if device.type == "cpu" else torch.bfloat16
     dtype = DTYPES.get(request.dtype, automatic)
-    if request.threads is not None and request.threads < 1:
-        raise UsageError(f"--threads {request.threads}: at least 1 is needed")
+    if request.threads is not None and not 1 <= request.threads <= MOST_THREADS:
+        raise UsageError(
+            f"--threads {request.threads} is not in 1 … {MOST_THREADS}",
+            hint=f"this process may use {usable_cores()} cores",
+        )
     return Machine(device=device, dtype=dtype, threads=request.threads or usable_cores())
 
 

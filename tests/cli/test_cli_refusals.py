@@ -52,7 +52,8 @@ USAGE, PRESET, INPUT, PLAN, WEIGHTS, DEVICE, OUTPUT = 2, 3, 4, 5, 6, 7, 9
         ({"device": "gpu"}, "--device 'gpu' is not known; use auto, cpu, cuda or cuda:N"),
         ({"device": "cuda:x"}, "--device 'cuda:x' is not known"),
         ({"dtype": "float16"}, "--dtype 'float16' is not known; use auto, float32, bfloat16"),
-        ({"threads": 0}, "--threads 0: at least 1 is needed"),
+        ({"threads": 0}, "--threads 0 is not in 1 … 1024"),
+        ({"threads": 10**9}, "--threads 1000000000 is not in 1 … 1024"),
         (
             {"preset": "sana-wm-streaming-384p"},
             "preset sana-wm-streaming-384p has no weights of its own; name a model folder with "
