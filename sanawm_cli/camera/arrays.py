@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sanawm_cli.errors import InputError
+from sanawm_cli.regular import refuse_odd_file
 
 Array = NDArray[np.float64]
 FileKind = Literal["npy", "npz", "other"]
@@ -20,9 +21,12 @@ _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, TokenError, SyntaxError),
 )
 
+MOST_BYTES = 1 << 28  # 100 000 poses take 13 MB; archives can unfold to far more than their size
+
 
 def file_kind(path: Path) -> FileKind:
     """What the first bytes say. Raises InputError when the file cannot be opened."""
+    refuse_odd_file(path, InputError, most=MOST_BYTES)
     try:
         with path.open("rb") as file:
             head = file.read(6)

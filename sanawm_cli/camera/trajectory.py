@@ -54,6 +54,8 @@ def save_trajectory(path: Path, poses: Poses, intrinsics: IntrinsicRows) -> None
     """
     checked_poses(poses.astype(np.float64), where=str(path))
     rows = np.broadcast_to(intrinsics, (len(poses), 4)).astype(np.float64)
+    if not path.name or path.is_dir():
+        raise OutputError(f"{str(path)!r} is not the name of a file", hint="give FILE.npz")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         try:

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
@@ -12,7 +13,7 @@ from typing import NoReturn
 import typer
 
 from sanawm_cli.cli.shell import tell
-from sanawm_cli.errors import ExitCode, OutputError, UsageError
+from sanawm_cli.errors import ExitCode, InputError, OutputError, UsageError
 
 _STOPPED = {
     signal.SIGINT: ("interrupted", ExitCode.INTERRUPTED),
@@ -68,13 +69,27 @@ def run(arguments: Sequence[str]) -> int:
         _forget_stdout()
         return ExitCode.OUTPUT
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
+        return _refused_by_system(error)
+    return code or ExitCode.OK
+
+
+def _refused_by_system(error: OSError) -> int:
+    """A full disk behind stdout, or a path that may not be looked at: not bugs of ours."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         _forget_stdout()
         full = OutputError(f"cannot write: {error.strerror}", hint="free some space and try again")
-        tell(full, as_json=False)
-        return ExitCode.OUTPUT
-    return code or ExitCode.OK
+        with suppress(OSError):  # stderr may be as full
+            tell(full, as_json=False)
+        return full.exit_code
+    if error.filename is not None and error.errno in (
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENAMETOOLONG,
+    ):
+        refused = InputError(f"{error.filename}: {error.strerror}")
+        tell(refused, as_json=False)
+        return refused.exit_code
+    raise error
 
 
 def _forget_stdout() -> None:

@@ -29,6 +29,7 @@ _UPRIGHT = {
 }
 
 # Pillow knows more, some of which start other programs (EPS) or are no pictures.
+MOST_PIXELS = 100_000_000
 FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "BMP", "TIFF", "GIF", "PPM")
 
 
@@ -116,6 +117,12 @@ def _eight_bits(image: Image.Image) -> Image.Image:
 def cover(image: SourceImage, target: Size) -> NDArray[np.uint8]:
     """The picture resized to cover `target` (width, height) and cropped in the middle: h w 3."""
     crop = CoverCrop(source=image.size, target=target)
+    if crop.resized[0] * crop.resized[1] > MOST_PIXELS:
+        width, height = image.size
+        raise InputError(
+            f"a picture of {width}×{height} is too narrow to cover {target[0]}×{target[1]}",
+            hint="crop it to about the video's shape first",
+        )
     picture = image.picture
     if crop.resized != image.size:
         picture = picture.resize(crop.resized, Image.Resampling.LANCZOS)

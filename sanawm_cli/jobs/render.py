@@ -33,7 +33,7 @@ from sanawm_cli.jobs.request import ClipRequest
 from sanawm_cli.jobs.resolve import ResolvedClip
 from sanawm_cli.model.dit import Network
 from sanawm_cli.output.encoder import check_picture_size
-from sanawm_cli.output.ffmpeg import bundled_ffmpeg, ffmpeg_version
+from sanawm_cli.output.ffmpeg import bundled_ffmpeg, ffmpeg_version, signals_held
 from sanawm_cli.output.files import discard, output_errors
 from sanawm_cli.output.frames import frame_hash, to_frames
 from sanawm_cli.output.join import part_path
@@ -203,10 +203,13 @@ class _Clock:
 @contextmanager
 def _workspace(output: Path) -> Iterator[Path]:
     """A folder for segments beside the output, gone afterwards with what is half done."""
-    with output_errors(output):
-        folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.absolute().parent))
+    folder: Path | None = None
     try:
+        with signals_held(), output_errors(output):
+            made = tempfile.mkdtemp(prefix=f".{output.name[:64]}.", dir=output.absolute().parent)
+            folder = Path(made)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        discard(part_path(output))
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            discard(part_path(output))

@@ -26,8 +26,10 @@ from sanawm_cli.plan.sizes import parse_chunk_plan
 from sanawm_cli.preset.finding import load_preset, model_folder
 from sanawm_cli.preset.overrides import merge
 from sanawm_cli.preset.settings import CameraSettings, Preset
+from sanawm_cli.regular import refuse_odd_file
 from sanawm_cli.weights.folder import ModelFolder, open_model_folder
 
+MOST_PROMPT_BYTES = 1 << 20
 MOSTLY_KEPT = 0.6  # a 4:3 photo keeps 80 %; less than this is worth a word
 
 
@@ -268,6 +270,7 @@ def _utf8(text: str, what: str) -> str:
 
 def _read_prompt(path: Path | None) -> str:
     assert path is not None
+    refuse_odd_file(path, InputError, most=MOST_PROMPT_BYTES)
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -76,7 +76,7 @@ def run_ffmpeg(
     """
     process: subprocess.Popen[bytes] | None = None
     try:
-        with _signals_held():
+        with signals_held():
             process = _start(ffmpeg, arguments, folder=folder, piped=stdin is not None)
         # Reads and writes in turns: a child that talks while it is fed cannot deadlock. It
         # takes a broken pipe quietly; exit status and last words tell more.
@@ -142,7 +142,7 @@ def _start(
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
+def signals_held() -> Iterator[None]:
     """Hold back signals that Python handles until the block is left.
 
     One that arrives while a child is being started would raise before there is anything to kill,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sanawm_cli.output.encoder import Segment, check_picture_size, encode_segment
+from sanawm_cli.output.ffmpeg import signals_held
 from sanawm_cli.output.files import discard, temporary, write_synced
 from sanawm_cli.output.join import join_segments, part_path, publish_part
 from sanawm_cli.output.publish import check_target, publish
@@ -90,7 +91,8 @@ class Mp4Writer:
                 ffmpeg=self._ffmpeg,
             )
             verify_mp4(new_video, facts, ffmpeg=self._ffmpeg)
-            publish(new_video, new_sidecar, self._video)
+            with signals_held():  # the renames belong together
+                publish(new_video, new_sidecar, self._video)
         finally:
             discard(new_video)
             discard(new_sidecar)

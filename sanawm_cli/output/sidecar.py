@@ -7,10 +7,13 @@ from typing import Any, NoReturn
 
 from sanawm_cli.errors import InputError
 from sanawm_cli.output.files import json_bytes
+from sanawm_cli.regular import refuse_odd_file
 
 SCHEMA = 1
 
 _HINT = "name the OUT.json that a render wrote beside its OUT.mp4"
+
+MOST_BYTES = 1 << 28
 
 
 def sidecar_path(video: Path) -> Path:
@@ -30,6 +33,7 @@ def read_sidecar(path: Path) -> dict[str, Any]:
 
     Raises InputError if `path` is missing, is no JSON, or has another schema.
     """
+    refuse_odd_file(path, InputError, most=MOST_BYTES)
     try:
         value = json.loads(path.read_bytes(), parse_constant=_refuse)
     except OSError as error:

@@ -19,6 +19,7 @@ from sanawm_cli.preset.settings import (
 )
 from sanawm_cli.preset.steps import shifted_steps
 from sanawm_cli.preset.typed import expected, fits, freeze, shown
+from sanawm_cli.regular import refuse_odd_file
 
 Settings = TypeVar("Settings")
 Table = Mapping[str, object]
@@ -38,6 +39,7 @@ _MAX_BYTES = 1 << 20
 
 def read_preset_file(path: Path) -> Preset:
     """The preset in a TOML file. Raises PresetError, naming file, section and key."""
+    refuse_odd_file(path, PresetError, most=_MAX_BYTES)
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)

@@ -18,6 +18,9 @@ from torch import Tensor
 
 from sanawm_cli.errors import InputError
 from sanawm_cli.near import nearest
+from sanawm_cli.regular import refuse_odd_file
+
+MOST_BYTES = 1 << 26
 
 Kind = Literal["stream", "dense", "camera", "schedule", "vae"]
 
@@ -101,6 +104,7 @@ def _json_names(folder: Path) -> list[str]:
 def _facts(folder: Path, name: str) -> Mapping[str, Any]:
     """What NAME.json holds; nothing where that is no object."""
     path = folder / f"{name}.json"
+    refuse_odd_file(path, InputError, most=MOST_BYTES)
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

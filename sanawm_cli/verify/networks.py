@@ -11,10 +11,13 @@ from sanawm_cli.model.dit import Network
 from sanawm_cli.verify.cases import Case, load_tensors
 from sanawm_cli.weights.keymaps import from_diffusers, is_ignored, keeps_float32
 
+MOST = 65_536  # layers, heads and channels alike
+
 
 def network_config(arch: Mapping[str, Any], scale: AttentionScale) -> NetworkConfig:
     """The sizes in a case's `arch` (upstream's names)."""
     try:
+        refuse_absurd(arch)
         return NetworkConfig(
             latent_channels=int(arch["in_channels"]),
             width=int(arch["hidden_size"]),
@@ -27,6 +30,14 @@ def network_config(arch: Mapping[str, Any], scale: AttentionScale) -> NetworkCon
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the case's sizes cannot be read: {error!r}") from error
+
+
+def refuse_absurd(arch: Mapping[str, Any]) -> None:
+    """Raise ValueError for a size that no model has: building it would take for ever."""
+    for key, value in arch.items():
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, int) and number > MOST:
+                raise ValueError(f"{key} {number}")
 
 
 def case_network(

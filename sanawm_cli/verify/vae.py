@@ -9,6 +9,7 @@ from sanawm_cli.configs import VaeConfig
 from sanawm_cli.errors import InputError
 from sanawm_cli.vae.autoencoder import CausalVae
 from sanawm_cli.verify.cases import Case, load_tensors, placed
+from sanawm_cli.verify.networks import refuse_absurd
 from sanawm_cli.verify.report import CaseReport, Comparison
 
 
@@ -75,6 +76,7 @@ def case_vae(case: Case, device: torch.device, dtype: torch.dtype) -> CausalVae:
 def case_vae_config(arch: dict[str, Any]) -> VaeConfig:
     """The sizes in a case's `arch` (diffusers' names)."""
     try:
+        refuse_absurd(arch)
         return VaeConfig(
             latent_channels=int(arch["latent_channels"]),
             encoder_channels=tuple(arch["block_out_channels"]),

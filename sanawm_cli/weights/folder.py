@@ -11,6 +11,7 @@ from sanawm_cli.configs import NetworkConfig, TextConfig, VaeConfig
 from sanawm_cli.errors import PresetError, WeightsError
 from sanawm_cli.preset.reading import read_section
 from sanawm_cli.preset.settings import Preset
+from sanawm_cli.regular import refuse_odd_file
 
 SCHEMA = 1
 _READ = 1 << 20
@@ -88,6 +89,7 @@ def open_model_folder(path: Path) -> ModelFolder:
             raise WeightsError(
                 f"{path}: no such model folder", hint="give a folder with a model.json to --model"
             )
+        refuse_odd_file(source, WeightsError, most=_READ)
         table = json.loads(source.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise WeightsError(f"{path}: no model.json in it, so no model folder") from error

@@ -25,12 +25,24 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("vae.layout",),  # its stages, torch-free too
     ("configs",),
     ("grid",),
+    ("regular",),
     ("errors",),
     ("near",),
     ("",),  # the package itself: anything may ask for the version
 )
 TORCH_FREE = (
-    *("", "near", "errors", "grid", "configs", "preset", "plan", "memory_estimate", "camera"),
+    *(
+        "",
+        "near",
+        "regular",
+        "errors",
+        "grid",
+        "configs",
+        "preset",
+        "plan",
+        "memory_estimate",
+        "camera",
+    ),
     "vae.estimate",
 )
 WORLD = {"os", "sys", "io", "pathlib", "shutil", "tempfile", "subprocess", "logging"}

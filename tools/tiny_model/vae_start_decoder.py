@@ -18,8 +18,9 @@ from tools.tiny_model.pca import BlockPca
 
 CENTRE = (2, 1, 1)  # the causal kernel's last tap is now
 # The one channel that is the same everywhere: so large beside the others that the last
-# normalisation divides by nearly the same number at every place.
-CONSTANT = 30.0
+# normalisation divides by nearly the same number at every place. Negative, for SiLU all but removes
+# it then; otherwise the layers that follow would see little else.
+CONSTANT = -30.0
 UNUSED_SCALE = 0.1  # of the drawn weights of channels that carry nothing at the start
 
 

@@ -22,8 +22,10 @@ from sanawm_cli.vae.parts import activate, patchify, space_to_depth
 from tools.tiny_model.pca import BlockPca
 from tools.tiny_model.vae_start_decoder import CENTRE, pass_through
 
-# Beside this channel the others are small, so that SiLU after normalisation is nearly linear.
-CONSTANT = 40.0
+# Beside this channel the others are small, so that SiLU after normalisation is nearly linear. It
+# is negative as in the decoder.
+CONSTANT = -100.0
+TELLING_SCALE = 10.0  # of the direction that tells most
 LOG_VARIANCE = -6.0
 CLIPS_AT_ONCE = 4
 SAMPLE = 16  # clips that show a fine scale's widest directions
@@ -65,24 +67,26 @@ def start_encoder(encoder: Encoder, pca: BlockPca, pixels: Tensor) -> float:
 
 
 def widest_directions(x: Tensor, count: int) -> Tensor:
-    """The `count` uncentred principal directions of channels, scaled to unit power: count c."""
+    """The `count` uncentred principal directions of channels, widest first: count c."""
     rows = x.movedim(1, -1).flatten(0, -2).double()
-    power, directions = torch.linalg.eigh(rows.T @ rows / len(rows))  # narrowest first
-    scale = power.clamp(min=float(power[-1]) * 1e-9).rsqrt()
-    return (directions * scale).T.flip(0)[:count].float()
+    directions = torch.linalg.eigh(rows.T @ rows / len(rows)).eigenvectors  # narrowest first
+    return directions.T.flip(0)[:count].float()
 
 
 def telling_directions(cells: Tensor, target: Tensor, count: int) -> Tensor:
-    """Directions of channels from which `target`, n k, is best predicted; unit power: count c.
+    """Directions of channels from which `target`, n k, is best predicted: count c.
 
-    cells: n p c, the p positions of each target's cell, which share the directions.
+    cells: n p c, the p positions of each target's cell, which share the directions. What tells
+    more is larger, by the root of its effect: a downsampler adds means of its input to all that it
+    puts out, and so to each channel something that is small beside it.
     """
     weights = ridge_fit(cells.flatten(1), target, RIDGE)[:-1].unflatten(0, cells.shape[1:])
     rows = cells.flatten(0, 1)
     root, inverse_root = _square_roots((rows.T @ rows).double() / len(rows))
     effect = weights.movedim(2, 1).flatten(0, 1).double() @ root  # (p k) c
-    directions = torch.linalg.eigh(effect.T @ effect).eigenvectors.T.flip(0)
-    return (directions[:count] @ inverse_root).float()
+    power, directions = torch.linalg.eigh(effect.T @ effect)
+    scale = (power / power[-1]).clamp(min=1e-12) ** 0.25
+    return (TELLING_SCALE * (directions * scale).T.flip(0)[:count] @ inverse_root).float()
 
 
 def ridge_fit(inputs: Tensor, target: Tensor, ridge: float) -> Tensor:
