@@ -41,11 +41,7 @@ def read_preset_file(path: Path) -> Preset:
     """The preset in a TOML file. Raises PresetError, naming file, section and key."""
     refuse_odd_file(path, PresetError, most=_MAX_BYTES)
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise PresetError(f"{path}: larger than {_MAX_BYTES} bytes, so no preset")
-        table = tomllib.loads(data.decode("utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PresetError(f"{path}: cannot be read: {error.strerror or error}") from error
     # Bad UTF-8, bad syntax and integers of thousands of digits are ValueErrors.
