@@ -18,6 +18,10 @@ def network_config(arch: Mapping[str, Any], scale: AttentionScale) -> NetworkCon
     """The sizes in a case's `arch` (upstream's names)."""
     try:
         refuse_absurd(arch)
+        if int(arch["hidden_size"]) < 1 or int(arch["hidden_size"]) % int(
+            arch["num_attention_heads"]
+        ):
+            raise ValueError("hidden_size does not divide by num_attention_heads")
         return NetworkConfig(
             latent_channels=int(arch["in_channels"]),
             width=int(arch["hidden_size"]),
@@ -28,7 +32,7 @@ def network_config(arch: Mapping[str, Any], scale: AttentionScale) -> NetworkCon
             text_channels=int(arch["caption_channels"]),
             attention_scale=scale,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise InputError(f"the case's sizes cannot be read: {error!r}") from error
 
 
@@ -36,7 +40,7 @@ def refuse_absurd(arch: Mapping[str, Any]) -> None:
     """Raise ValueError for a size that no model has: building it would take for ever."""
     for key, value in arch.items():
         for number in value if isinstance(value, list) else [value]:
-            if isinstance(number, int) and number > MOST:
+            if isinstance(number, int) and not 0 <= number <= MOST:
                 raise ValueError(f"{key} {number}")
 
 

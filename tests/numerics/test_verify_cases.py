@@ -212,3 +212,14 @@ def test_guidance_without_a_negative_prompt_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "made.json").write_text(json.dumps(facts))
     with pytest.raises(InputError, match=r"in\.neg_embeds"):
         verify(tmp_path)
+
+
+@pytest.mark.parametrize("value", [-1, 0, 7, 10**9, 10**30, "x", None])
+@pytest.mark.parametrize("key", ["hidden_size", "num_attention_heads"])
+def test_sizes_that_no_network_has_are_an_error(tmp_path: Path, key: str, value: object) -> None:
+    write_case(tmp_path)
+    facts = json.loads((tmp_path / "made.json").read_text())
+    facts["arch"][key] = value
+    (tmp_path / "made.json").write_text(json.dumps(facts))
+    with pytest.raises(InputError):
+        verify(tmp_path)
